@@ -235,7 +235,7 @@ def smallest_part(text: str, shows: Callable[[str], bool], left: int = MOST_PARS
     """
     if len(text) > LONGEST or not shows(text):
         return text
-    lines = _without_pieces(_text_lines(text), shows, left // 2)
+    lines = _without_pieces(text.splitlines(keepends=True), shows, left // 2)
     words = _without_pieces(_split_words(lines), shows, left // 2)
     return words if len(words) <= len(lines) // 2 else lines
 
@@ -256,10 +256,6 @@ def _without_pieces(pieces: list[str], shows: Callable[[str], bool], left: int) 
                 at += size
         size //= 2
     return "".join(pieces)
-
-
-def _text_lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
 
 
 _WORD = re.compile(r"\W*\w+\W*")

@@ -38,6 +38,7 @@ from .text_restoring import (
     may_be_stripped,
     other_setting,
     restore_markers,
+    without_end,
     without_markers,
 )
 
@@ -522,9 +523,9 @@ def _explain_rewritten(
         return []
     if found.rendering.same_text or found.rewritten is None:
         return []
-    expected = _without_missing_end(
-        found.rewritten, message, [end.core for end in reader.parser.turn.ends]
-    )
+    expected = found.rewritten
+    if message.missing_end:
+        expected, _ = without_end(expected, [end.core for end in reader.parser.turn.ends])
     written, ats = _without_junk(message.spans, text)
     # Ignore whitespace at the edges, which depends on the prompt and the end.
     lead = len(written) - len(written.lstrip())
@@ -548,13 +549,6 @@ def _explain_rewritten(
         cause = _lack(reader, text, lost_markers)
         placed = [replace(difference, cause=cause) for difference in placed]
     return placed
-
-
-def _without_missing_end(expected: str, message: ParsedMessage, ends: Sequence[str]) -> str:
-    """Leave out the end that a message does not have."""
-    bare = expected.rstrip()
-    end = next((end for end in ends if bare.endswith(end)), "")
-    return bare.removesuffix(end) if message.missing_end else bare
 
 
 def _without_junk(spans: Sequence[Span], text: str) -> tuple[str, list[int]]:

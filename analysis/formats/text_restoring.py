@@ -204,7 +204,7 @@ def restore_markers(parser: OutputParser, text: str) -> RestoredOutput | None:
     turn = parser.turn
     lost_markers = tuple(marker for marker in turn_markers(turn) if marker not in text)
     # An end that is still there would be read as content of the restored turn.
-    body, end = _without_end(text, [end.core for end in turn.ends])
+    body, end = without_end(text, [end.core for end in turn.ends])
     found: list[tuple[tuple[int, bool, int], RestoredOutput]] = []
     # The text alone does not show which parts it has, so every row is tried.
     for row in turn.strict.rows:
@@ -247,7 +247,8 @@ def _says(message: ParsedMessage, row: StrictRow) -> bool:
     return all(bool(text) is row.has(part) for text, part in zip(read, parts, strict=True))
 
 
-def _without_end(text: str, ends: Sequence[str]) -> tuple[str, str]:
+def without_end(text: str, ends: Sequence[str]) -> tuple[str, str]:
+    """Return a text without the end of a turn, and that end, or empty without one."""
     bare = text.rstrip()
     end = next((end for end in ends if end and bare.endswith(end)), "")
     return (bare[: len(bare) - len(end)], end) if end else (text, "")
@@ -276,8 +277,8 @@ def _restore_row(
     if start is None:
         return None
     tail = "".join(item for item in behind if isinstance(item, str))
-    rest = _cut_end(text[start:], without_markers(tail, lost_markers))
-    written = section.put_back(rest)
+    bare = without_markers(tail, lost_markers)
+    written = section.put_back(text[start:].removesuffix(bare if bare.strip() else ""))
     before = _insert_literals(items[:at], text[:start], lost_markers)
     return None if before is None or written is None else f"{before}{written}{tail}"
 
@@ -323,10 +324,6 @@ def _find(text: str, bare: str, at: int, *, free: bool, last: bool) -> int | Non
     # Paragraphs have an empty line between them, too.
     found = text.find(bare, at) if len(bare) >= _TELLING else -1
     return None if found < 0 else found
-
-
-def _cut_end(text: str, end: str) -> str:
-    return text.removesuffix(end) if end.strip() else text
 
 
 class _Calls:

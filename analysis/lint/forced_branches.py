@@ -58,11 +58,7 @@ class SilentUndefined(Undefined):
     __sub__ = __rsub__ = __mul__ = __rmul__ = _same
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _same
     __mod__ = __rmod__ = __pow__ = __rpow__ = _same
-    __lt__ = __le__ = __gt__ = __ge__ = _false  # type: ignore[assignment]
-
-    def __contains__(self, item: object) -> bool:
-        del item
-        return False
+    __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _false  # type: ignore[assignment]
 
     def __int__(self) -> int:  # type: ignore[override]
         return 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import zip_longest
@@ -354,12 +354,8 @@ def _parting_step(one: RenderTrace, other: RenderTrace) -> int | None:
 
 
 def _last_seen_otherwise(one: RenderTrace, other: RenderTrace) -> int | None:
-    found = list(_seen_otherwise(one, other))
-    return found[-1] if found else None
-
-
-def _seen_otherwise(one: RenderTrace, other: RenderTrace) -> Iterator[int]:
     # Both renders took the same way, so their steps correspond.
-    for here, there in zip(one.steps, other.steps, strict=False):
+    for here, there in reversed([*zip(one.steps, other.steps, strict=False)]):
         if (here.words, here.seen) != (there.words, there.seen):
-            yield one.sites[here.site].line
+            return one.sites[here.site].line
+    return None

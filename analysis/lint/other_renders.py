@@ -179,7 +179,8 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
         ) as process:
             try:
                 written, words = process.communicate(given, timeout=SECONDS)
-                end = f"the process ended with the code {process.returncode}: {_last_line(words)}"
+                *_, last = ("no message", *words.strip().splitlines())
+                end = f"the process ended with the code {process.returncode}: {last}"
             except subprocess.TimeoutExpired as late:
                 process.kill()
                 written = (late.stdout or b"").decode(errors="replace")
@@ -236,11 +237,6 @@ def _answers(output_text: str) -> Iterator[JinjaAnswer]:
         else:
             words = one_line(given["error"]).rstrip(".")[:_MOST_WORDS]
             yield JinjaAnswer(error=words or "an error without a message", at=given.get("at"))
-
-
-def _last_line(words: str) -> str:
-    lines = words.strip().splitlines()
-    return lines[-1] if lines else "no message"
 
 
 class SentConversation(Struct, frozen=True):
@@ -329,7 +325,7 @@ def _tag_at(text: str, at: int) -> TagPlace:
     """Return the tag around an offset."""
     begun = 0
     for token in template_tokens(text):
-        if token.kind in ("block_begin", "variable_begin", "raw_begin"):
+        if token.kind in _BEGIN:
             begun = token.start
         if token.kind in ("block_end", "variable_end", "raw_begin") and token.end > at >= begun:
             return _tag_place(text, begun, token.end)
@@ -536,7 +532,8 @@ def _difference_hit(
     if first.answer.error:
         message = f"{name} fails{at} on {share}: {first.answer.error}"
     else:
-        other = "different whitespace" if _same_words(first) else "different text"
+        same = first.conversation.render.text.split() == first.answer.text.split()
+        other = "different whitespace" if same else "different text"
         message = f"{name} renders {other}{at} in {share}{_as_if_set(first, played_chats)}"
     there = ShownText(f"by {comparison.jinja.label}", first.answer.text, first.answer.error)
     return Hit(
@@ -557,7 +554,3 @@ def _as_if_set(difference: JinjaDifference, played_chats: Sequence[PlayedConvers
             set_so = " and ".join(f"{name}={value!r}" for name, value in setting.items())
             return f", as transformers does with {set_so}"
     return ""
-
-
-def _same_words(difference: JinjaDifference) -> bool:
-    return difference.conversation.render.text.split() == difference.answer.text.split()

@@ -81,27 +81,11 @@ MODEL_FILES = (
 ADDITIONAL = "additional_chat_templates"
 """A subfolder that belongs to its model directory."""
 
-NEVER = frozenset(
-    {
-        ".cache",
-        ".direnv",
-        ".eggs",
-        ".git",
-        ".hg",
-        ".mypy_cache",
-        ".nox",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".svn",
-        ".tox",
-        ".venv",
-        "__pycache__",
-        "__pypackages__",
-        "node_modules",
-        "site-packages",
-        "venv",
-    }
-)
+NEVER = {
+    *(".cache", ".direnv", ".eggs", ".git", ".hg", ".mypy_cache", ".nox", ".pytest_cache"),
+    *(".ruff_cache", ".svn", ".tox", ".venv", "__pycache__", "__pypackages__", "node_modules"),
+    *("site-packages", "venv"),
+}
 """Folders with other people's files; they are searched only if named."""
 
 
@@ -129,13 +113,8 @@ def gather_sources(
     for argument in arguments:
         sources = list(walk.sources(argument))
         if not sources and is_pattern(argument):
-            problems.append(
-                InputProblem(
-                    argument,
-                    "no template matches this pattern",
-                    "fix it, or remove the quotes",
-                )
-            )
+            words = "no template matches this pattern"
+            problems.append(InputProblem(argument, words, "fix it, or remove the quotes"))
         elif not sources:
             problems.append(nothing_below(argument))
         for source in sources:
@@ -311,10 +290,7 @@ def load_targets(
     """
     sources = tuple(sources)
     if template_place is not None and not any(map(_is_saved, sources)):
-        raise AutoparserError(
-            "--template is only for a saved format",
-            hint="remove it",
-        )
+        raise AutoparserError("--template is only for a saved format", hint="remove it")
     # A directory and a file in it may contain the same template.
     targets: dict[tuple[str, str | None, str | None], LintTarget] = {}
     problems: list[InputProblem] = []
@@ -366,12 +342,8 @@ def _load_source(
 
         template = template_of_format(load_format(source.argument), template_place)
         return (template,), source.argument
-    return load_templates(source.argument, revision=_revision(source, revision)), None
-
-
-def _revision(source: TemplateSource, revision: str | None) -> str | None:
-    """Return the revision of a source; local ones have none."""
-    return None if source.argument == "-" or Path(source.argument).exists() else revision
+    local = source.argument == "-" or Path(source.argument).exists()
+    return load_templates(source.argument, revision=None if local else revision), None
 
 
 def _target(

@@ -485,17 +485,8 @@ _NAME = re.compile(
 GGUF = ".gguf"
 
 _OF_FILES = (
-    GGUF,
-    ".j2",
-    ".jinja",
-    ".jinja2",
-    ".json",
-    ".py",
-    ".template",
-    ".tmpl",
-    ".txt",
-    ".yaml",
-    ".yml",
+    *(GGUF, ".j2", ".jinja", ".jinja2", ".json", ".py", ".template", ".tmpl", ".txt"),
+    *(".yaml", ".yml"),
 )
 
 

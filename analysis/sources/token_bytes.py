@@ -277,10 +277,10 @@ class TokenIndex:
 
     def equal_to(self, text: bytes) -> Iterator[int]:
         """Return the tokens whose bytes are ``text``."""
-        place = bisect_left(self._sorted, (text, -1))
-        while place < len(self._sorted) and self._sorted[place][0] == text:
-            yield self._sorted[place][1]
-            place += 1
+        for token, found in self.beginning_with(text):
+            if found != text:
+                return
+            yield token
 
     def holding(self, part: bytes) -> tuple[tuple[int, bytes], ...]:
         """Return the tokens that hold ``part`` anywhere; every token is looked at, once."""
@@ -295,27 +295,19 @@ class TokenIndex:
 # tokens, the first and the last of which may include text around it.
 
 
-class SearchMarker(Struct, frozen=True, dict=True):
-    """A marker to search for (Knuth, Morris, Pratt); ``matched`` is the length found so far.
+class SearchMarker(Struct, frozen=True):
+    """A marker to search for; ``matched`` is the length found so far.
 
-    The search forgets nothing that could still become the marker, and looks at each byte once.
+    The search forgets nothing that could still become the marker.
     """
 
     text: bytes
     """The marker, e.g. `b"</think>"`."""
 
-    @cached_property
-    def _shorter(self) -> tuple[int, ...]:
-        """For each matched length, the next shorter prefix that is a suffix of it."""
-        table = [0] * (len(self.text) + 1)
-        length = 0
-        for place in range(1, len(self.text)):
-            while length and self.text[place] != self.text[length]:
-                length = table[length]
-            if self.text[place] == self.text[length]:
-                length += 1
-            table[place + 1] = length
-        return tuple(table)
+    def _begun_by(self, seen: bytes, longest: int) -> int:
+        """Return the length of the marker's longest beginning, up to one, with which bytes end."""
+        fitting = (at for at in range(longest, 0, -1) if seen.endswith(self.text[:at]))
+        return next(fitting, 0)
 
     def read(self, matched: int, more: bytes) -> tuple[int, bytes | None]:
         """Go on from ``matched`` bytes of the marker over ``more``.
@@ -326,14 +318,10 @@ class SearchMarker(Struct, frozen=True, dict=True):
         # Most pieces of a text have not even the first byte of a marker.
         if not matched and self.text[:1] not in more:
             return 0, None
-        for place, byte in enumerate(more):
-            while matched and byte != self.text[matched]:
-                matched = self._shorter[matched]
-            if byte == self.text[matched]:
-                matched += 1
-            if matched == len(self.text):
-                return matched, more[place + 1 :]
-        return matched, None
+        _, found, rest = (self.text[:matched] + more).partition(self.text)
+        if found:
+            return len(self.text), rest
+        return self._begun_by(self.text[:matched] + more, len(self.text) - 1), None
 
     def overshooting(self, matched: int, index: TokenIndex) -> Iterator[tuple[int, bytes]]:
         """Yield the tokens that complete the marker and continue, each with its rest.
@@ -350,7 +338,7 @@ class SearchMarker(Struct, frozen=True, dict=True):
                 if rest and token not in seen:
                     seen.add(token)
                     yield token, rest
-            length = self._shorter[length]
+            length = self._begun_by(self.text[:length], length - 1)
         # Or it has the whole marker inside.
         for token, text in index.holding(self.text):
             _, rest = self.read(matched, text)

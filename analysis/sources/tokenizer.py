@@ -14,7 +14,7 @@ import hashlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from operator import index
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
@@ -465,19 +465,13 @@ class ModelTokenizer(Struct, frozen=True, eq=False, weakref=True, dict=True):
         """The exact bytes of every id, or empty if the vocabulary has no such id."""
         return tuple(map(self._spell, range(self.vocab_size)))
 
-    def piece(self, id_: int) -> bytes:
+    @cached_property
+    def piece(self) -> Callable[[int], bytes]:
         """Return the exact bytes of an id, or empty ones if the vocabulary has no such id.
 
         Each is made when it is asked for: all of a large vocabulary would take a part of a second.
         """
-        known = self._pieces.get(id_)
-        if known is None:
-            known = self._pieces[id_] = self._spell(id_)
-        return known
-
-    @cached_property
-    def _pieces(self) -> dict[int, bytes]:
-        return {}
+        return cache(self._spell)
 
     @cached_property
     def _spelling(self) -> Callable[[str], bytes] | None:

@@ -23,15 +23,16 @@ forgets the names that `{% set %}` has set in it; only attributes of a namespace
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from .source_text import TemplateToken, template_tokens
 from .template_edits import (
     FilterChain,
     ItemKind,
-    StatementBody,
     TemplateEdit,
     TemplateItem,
+    all_items,
     bracket_stretches,
     condition_places,
     filter_chains,
@@ -341,7 +342,8 @@ def after_all_messages(text: str) -> Iterator[TemplateEdit]:
 def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]:
     """Yield sets of edits that each move a text out of a loop; inner loops first."""
     tokens = template_tokens(text)
-    for loop in _all_loops(statement_tree(text)):
+    loops = (item for item in all_items(statement_tree(text)) if item.word == "for")
+    for loop in sorted(loops, key=attrgetter("end")):
         inside = [token for token in tokens if loop.start <= token.start and token.end <= loop.end]
         removed = tuple(_removals(text, loop, inside, closer))
         if not removed:
@@ -359,19 +361,16 @@ def after_its_loop(text: str, closer: str) -> Iterator[tuple[TemplateEdit, ...]]
             yield (*removed, TemplateEdit(at, at, f"{line}{written}" if at == end else written))
 
 
-def _all_loops(body: StatementBody) -> Iterator[TemplateItem]:
-    for item in body.items:
-        for inner in item.bodies:
-            yield from _all_loops(inner)
-        if item.word == "for":
-            yield item
-
-
 def _removals(
     text: str, loop: TemplateItem, inside: list[TemplateToken], closer: str
 ) -> Iterator[TemplateEdit]:
     """Yield the edits that remove a text from the output of a loop."""
-    whole = {(left, right): item for item in _outputs(loop) for left, right in item.operands}
+    whole = {
+        operand: item
+        for body in loop.bodies
+        for item in all_items(body)
+        for operand in item.operands
+    }
     for token in inside:
         if token.kind == "data" and closer in token.value:
             at = token.start + token.value.index(closer)
@@ -403,12 +402,6 @@ def _choices(
         before = tokens[asked - 1]
         if asked and before.kind == "string":
             yield before, token, tokens[at + 1]
-
-
-def _outputs(item: TemplateItem) -> Iterator[TemplateItem]:
-    for body in item.bodies:
-        for inner in body.items:
-            yield from (inner,) if inner.kind is ItemKind.OUTPUT else _outputs(inner)
 
 
 def _iterated_text(text: str, inside: list[TemplateToken]) -> str:

@@ -262,15 +262,9 @@ def in_newlines(text: str) -> str:
 
 def statement_spans(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateToken]]:
     """Yield the tokens within each `{% … %}` and `{{ … }}`, without whitespace."""
-    inside: list[TemplateToken] | None = None
-    for token in tokens:
-        if token.kind in ("block_begin", "variable_begin"):
-            inside = []
-        elif token.kind in ("block_end", "variable_end") and inside is not None:
-            yield inside
-            inside = None
-        elif inside is not None and token.kind != "whitespace":
-            inside.append(token)
+    for kind, (_, *inside) in _items(tokens):
+        if kind is not ItemKind.TEXT:
+            yield [token for token in inside[:-1] if token.kind != "whitespace"]
 
 
 class StatementStretch(Struct, frozen=True):
