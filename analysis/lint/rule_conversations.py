@@ -176,7 +176,13 @@ def render_reasoned(subject: Subject) -> tuple[Render, Render]:
 def render_last_call(subject: Subject, content: str = "", reasoning: str = "") -> Render:
     """Render an assistant message with a call, at the end or followed by its result if required."""
     message = Message(content, reasoning, (subject.call(),))
-    return render_with(subject, subject.turn(message), subject.usual_setting, tools=True)
+    return subject.play(subject.turn(message), tools=True)
+
+
+def render_result(subject: Subject, text: str) -> Render:
+    """Render a call and its result, which ends the conversation."""
+    result = subject.answer(subject.call(), text)
+    return subject.play((*subject.loop[:2], result), tools=True)
 
 
 def call_messages(subject: Subject) -> Chat:

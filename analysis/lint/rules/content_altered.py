@@ -35,7 +35,7 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _altered_characters(subject: Subject, role: str, word: str) -> Iterator[Hit]:
     """Report changes to characters between two words, and to a long text."""
-    plain = subject.render(_chat(subject, {role: word}))
+    plain, label = subject.render(_chat(subject, {role: word})), f"{role}: a word"
     text = f"{word}{HOSTILE}{word}"
     render = subject.render(_chat(subject, {role: text}))
     # The template may change capitals, so search in lower case.
@@ -50,11 +50,7 @@ def _altered_characters(subject: Subject, role: str, word: str) -> Iterator[Hit]
         yield Hit(
             f"the content of {role} messages is changed: {quote_text(given)} becomes"
             f" {quote_text(wrote)}",
-            (
-                compare_renders(
-                    render, f"{role}: a text with special characters", plain, f"{role}: a word"
-                ),
-            ),
+            (compare_renders(render, f"{role}: a text with special characters", plain, label),),
             line=render.line_at(start),
         )
     text = f"{word} {long_text(word)}"
@@ -68,7 +64,7 @@ def _altered_characters(subject: Subject, role: str, word: str) -> Iterator[Hit]
             f"the content of {role} messages is {what}: the first {kept:,} of"
             f" {len(text):,} characters are rendered unchanged, up to"
             f" {quote_text(text[kept:][:_END])}",
-            (compare_renders(render, f"{role}: a long text", plain, f"{role}: a word"),),
+            (compare_renders(render, f"{role}: a long text", plain, label),),
             line=render.line_of(word),
         )
 

@@ -19,7 +19,7 @@ from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule import RuleNeed
-from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier
+from autoparser.analysis.lint.rule_conversations import render_answer, render_earlier, render_result
 from autoparser.analysis.lint.subject import Subject
 
 SHORTEST, LONGEST = 3, 60
@@ -116,11 +116,6 @@ def _places(subject: Subject) -> Iterator[_Place]:
         message = Message(subject.marks.values[0], text)
         return subject.play(subject.turn(message), tools=subject.format.calls is not None)
 
-    def result(text: str) -> Render:
-        call = subject.call()
-        dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
-        return subject.play(dialogue, tools=True)
-
     answers = partial(render_answer, subject), partial(render_earlier, subject)
     yield _Place("content", answers, answers=True)
     yield _Place("a user's message", (question,))
@@ -129,7 +124,7 @@ def _places(subject: Subject) -> Iterator[_Place]:
     if subject.has(RuleNeed.REASONING):
         yield _Place("reasoning", (reasoning,), reasoning=True)
     if subject.format.calls is not None:
-        yield _Place("a tool's result", (result,))
+        yield _Place("a tool's result", (partial(render_result, subject),))
 
 
 def _constants(subject: Subject) -> Sequence[str]:

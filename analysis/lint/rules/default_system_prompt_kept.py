@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.hit_words import quote_text
-from autoparser.analysis.lint.lint_renders import compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -30,11 +29,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 yield Hit(
                     f"in '{beside.name}' the default {quote_text(text)} is rendered beside the"
                     f" given system message, which replaces it in '{custom_chat.name}'",
-                    (
-                        compare_renders(
-                            beside.render, beside.name, custom_chat.render, custom_chat.name
-                        ),
-                    ),
+                    beside.against(custom_chat),
                     line=beside.render.line_of(text),
                 )
 

@@ -3,11 +3,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.conversation_matrix import PlayedConversation, Voice
 from autoparser.analysis.lint.hit import Confidence, Hit
 from autoparser.analysis.lint.lint_renders import show_render
 from autoparser.analysis.lint.registry import rule
+from autoparser.analysis.lint.rule_conversations import render_result
 from autoparser.analysis.lint.subject import Subject
 
 
@@ -30,10 +30,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _result(subject: Subject) -> Iterator[Hit]:
     """Render a result of two lines, and search for it as a JSON string outside any JSON."""
-    call, (first, second, *_) = subject.call(), subject.marks.values
+    first, second, *_ = subject.marks.values
     text = f'{first} "1"\n{second}'
-    dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
-    render = subject.play(dialogue, tools=True)
+    render = render_result(subject, text)
     for encoded in (json.dumps(text), json.dumps(json.dumps(text))[1:-1]):
         before, found, _ = render.text.partition(encoded)
         # After a colon, a comma or a bracket, a string is a value of the JSON around it.

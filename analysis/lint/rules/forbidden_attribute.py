@@ -14,5 +14,5 @@ def check(subject: Subject) -> Iterator[Hit]:
     names = [name for name in seen.forbidden if name not in seen.by_name]
     if names:
         yield Hit(
-            f"the template accesses {', '.join(names)}: without a sandbox, it can execute code",
+            f"the template accesses {', '.join(names)}: without a sandbox, it can execute code"
         )

@@ -12,6 +12,4 @@ def check(subject: Subject) -> Iterator[Hit]:
     """Run every branch, and report the globals that were called."""
     names = [*subject.forced_run.gadgets]
     if names:
-        yield Hit(
-            f"the template calls {', '.join(names)}, known from sandbox escapes",
-        )
+        yield Hit(f"the template calls {', '.join(names)}, known from sandbox escapes")

@@ -14,29 +14,15 @@ from autoparser.analysis.lint.subject import Subject
 def check(subject: Subject) -> Iterator[Hit]:
     """Compare the usual prompt with a turn whose reasoning the template writes."""
     for beginning in turn_beginnings(subject):
+        opening, prompt, reasoned = beginning.opening, beginning.prompt, beginning.reasoned
         # After a prompt that closes reasoning, the model writes none.
-        if (
-            beginning.opening.setting
-            or beginning.opening.written is PromptProgress.REASONING_CLOSED
-        ):
+        if opening.setting or opening.written is PromptProgress.REASONING_CLOSED:
             continue
-        shows = subject.marks.reasoning in beginning.reasoned.text
-        if (
-            shows
-            and not beginning.begins_plain
-            and not beginning.begins_reasoned
-            and beginning.prompt.rendered
-        ):
+        shows = subject.marks.reasoning in reasoned.text and prompt.rendered
+        if shows and not (beginning.begins_plain or beginning.begins_reasoned):
             yield Hit(
                 "the generation prompt is not a prefix of a turn whose reasoning is passed"
                 f" back: {beginning.where(reasoned=True)}",
-                (
-                    compare_renders(
-                        beginning.prompt,
-                        "the prompt",
-                        beginning.reasoned,
-                        "the turn with reasoning",
-                    ),
-                ),
+                (compare_renders(prompt, "the prompt", reasoned, "the turn with reasoning"),),
                 line=beginning.line,
             )

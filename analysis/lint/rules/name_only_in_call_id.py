@@ -24,15 +24,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         for name in marks.names[:2]
     )
     if one.rendered and one.text == other.text and id_ in one.text and marks.values[0] in one.text:
+        another = "a call of another function with the same id"
         yield Hit(
             "the name of a called function is in the prompt only as part of the call id",
-            (
-                compare_renders(
-                    one,
-                    "a call of one function",
-                    other,
-                    "a call of another function with the same id",
-                ),
-            ),
+            (compare_renders(one, "a call of one function", other, another),),
             line=one.line_of(id_),
         )

@@ -64,11 +64,10 @@ def _render_role(subject: Subject, role: str, content: Json) -> Render:
 
 
 def _dialogue(subject: Subject, role: str) -> Dialogue:
-    call = subject.call()
     match role:
         case "assistant":
             return (subject.user, Message(subject.marks.content))
         case "tool" if subject.format.calls is not None:
-            return (subject.user, Message(calls=(call,)), subject.answer(call))
+            return subject.loop
         case _:
             return (subject.user,)

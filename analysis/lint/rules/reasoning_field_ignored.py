@@ -19,21 +19,17 @@ def check(subject: Subject) -> Iterator[Hit]:
     cut, opening = format_.reasoning_cut, format_.reasoning_open.strip()
     if subject.has(RuleNeed.REASONING) or not (cut or opening):
         return
-    if cut:
-        how = f"cuts the content at {quote_text(cut)}"
-    else:
-        how = f"renders {quote_text(opening)} in its prompts"
     given = render_answer(subject, reasoning=subject.marks.reasoning)
     prompt = _prompt(subject, opening)
     shown = prompt or render_answer(subject)
+    label = "the prompt, or the turn without reasoning"
+    how = f"renders {quote_text(opening)} in its prompts"
+    if cut:
+        how = f"cuts the content at {quote_text(cut)}"
     closed = any(opening.written is PromptProgress.REASONING_CLOSED for opening in format_.openings)
     yield Hit(
         f"the template {how}, but ignores the reasoning of messages",
-        (
-            compare_renders(
-                given, "with reasoning", shown, "the prompt, or the turn without reasoning"
-            ),
-        ),
+        (compare_renders(given, "with reasoning", shown, label),),
         line=shown.line_at(shown.text.rindex(opening))
         if prompt
         else shown.line_of(subject.marks.content),

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.conversation_matrix import Voice
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.lint_renders import (
-    Render,
     compare_renders,
     line_that_saw,
 )
@@ -15,6 +14,7 @@ from autoparser.analysis.lint.rule_conversations import (
     HOSTILE_TEXT,
     INNER_PAIRS,
     alike_in_prompt,
+    render_result,
     unseen_words,
 )
 from autoparser.analysis.lint.subject import Subject
@@ -35,14 +35,11 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 def _unseen(subject: Subject) -> Iterator[Hit]:
     """Render pairs of results that differ in one thing, such as their indentation."""
-    call, words = subject.call(), subject.marks.values[1:]
-
-    def render_result(text: str) -> Render:
-        dialogue = (subject.user, Message(calls=(call,)), subject.answer(call, text))
-        return subject.play(dialogue, tools=True)
-
+    words = subject.marks.values[1:]
     # Models do not need whitespace around a result, and most templates trim it.
-    lost = alike_in_prompt(render_result, words, INNER_PAIRS, HOSTILE_TEXT.strip())
+    lost = alike_in_prompt(
+        partial(render_result, subject), words, INNER_PAIRS, HOSTILE_TEXT.strip()
+    )
     for detail, (render, another) in [*lost.items()][:1]:
         yield Hit(
             unseen_words("a tool result", lost),

@@ -32,20 +32,9 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _lacking(name: str) -> Iterator[tuple[str, Tool]]:
-    yield (
-        "with empty parameters",
-        {
-            "name": name,
-            "description": DESCRIPTION,
-            "parameters": PARAMETERS,
-        },
-    )
-    strict: Tool = {
-        "name": name,
-        "description": DESCRIPTION,
-        "parameters": PARAMETERS,
-        "strict": True,
-    }
-    yield "with `strict`", strict
-    yield "without parameters", {"name": name, "description": DESCRIPTION}
+    described: Tool = {"name": name, "description": DESCRIPTION}
+    empty: Tool = {**described, "parameters": PARAMETERS}
+    yield "with empty parameters", empty
+    yield "with `strict`", {**empty, "strict": True}
+    yield "without parameters", described
     yield "without a description", {"name": name, "parameters": PARAMETERS}
