@@ -2,8 +2,8 @@
 
 Options that depend on each other are checked before a template is read:
 
-    $ autoparser decode chat_template.jinja --model model/
-    --model needs --sampler transformers; add --sampler transformers
+    $ autoparser decode chat_template.jinja --device cpu
+    --device needs --model; add --model DIR
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .options import (
     option_rules,
 )
 from .output import print_warning, progress_bar
-from .request import ChatRequestOptions, warn_of_loosening, warn_of_request
+from .request import ChatRequestOptions, RequestValues, warn_of_loosening, warn_of_request
 from .source import LearnedSource, NamedSource
 
 FAULTS = 1
@@ -109,15 +109,10 @@ def decode(
 
     analysis = source.learned_format(tokenizer, isolate=limits)
     warn_of_request(source.label, analysis, request)
-    turns: wings.TemplateTurns | wings.NoTurns
-    if isinstance(analysis, wings.SavedFormat):
-        turns = wings.NoTurns("a saved format has no template that would write it again")
-        print_warning(source.label, "a saved format has no template to re-render the outputs")
-    else:
-        turns = analysis.turns(offered, prompt=given, chat_template_kwargs=setting)
-        # Without --prompt, outputs follow the prompt that the template renders for these tools.
-        if given is None and turns.prompted.rendered:
-            request = request.with_values(prompt=turns.prompt)
+    turns = _following_turns(source.label, analysis, request)
+    # Without --prompt, outputs follow the prompt that the template renders for these tools.
+    if given is None and isinstance(turns, wings.TemplateTurns) and turns.prompted.rendered:
+        request = request.with_values(prompt=turns.prompt)
     options = request.options
     # Judge free answers, too, by whether the template would render them like this.
     grammar = replace(
@@ -147,8 +142,7 @@ def decode(
     if loaded is not None:
         report, figures = _judge_model(trial, loaded, walks, seed, limit, batch or BATCH)
     else:
-        words = "at random"
-        answers = trial.walks(walks, seed=seed, limit=limit)
+        answers, words = trial.walks(walks, seed=seed, limit=limit), "at random"
         if backend.server is not None and backend.engine is not None:
             words = f"{backend.engine} at {backend.server}"
             server = wings.CompletionServer(
@@ -177,6 +171,18 @@ MADE = "one token per byte, and one per marker of the template"
 
 OF_SERVER = "the server's own; its text is checked byte by byte"
 """The name of a server's tokenizer in the report."""
+
+
+def _following_turns(
+    label: str, analysis: wings.Analysis | wings.SavedFormat, request: RequestValues
+) -> wings.TemplateTurns | wings.NoTurns:
+    """Return the template's turns after a request's prompt, or none, with a warning."""
+    if isinstance(analysis, wings.SavedFormat):
+        print_warning(label, "a saved format has no template to re-render the outputs")
+        return wings.NoTurns("a saved format has no template that would write it again")
+    return analysis.turns(
+        request.tools or [], prompt=request.prompt, chat_template_kwargs=request.setting
+    )
 
 
 def _judge_model(
