@@ -17,13 +17,14 @@ from itertools import groupby
 from rich.text import Text
 
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.history.trip_verdict import Outcome
 from autoparser.analysis.overview.compared_texts import CONTEXT, RenderChange
 from autoparser.analysis.overview.comparison import (
-    AskedRenders,
     Comparison,
     FindingChange,
     FindingFate,
+    RoundTripsDocument,
 )
 from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
@@ -149,7 +150,7 @@ def comparison_blocks(comparison: Comparison) -> Blocks:
     return [
         *_fact_changes(comparison.facts),
         *_renders(comparison),
-        *_trips(comparison),
+        *_trips(comparison.round_trips),
         *_findings(comparison.findings),
     ]
 
@@ -159,7 +160,7 @@ def first_differences(comparison: Comparison) -> Blocks:
     return [
         *_fact_changes(comparison.facts, FIRST),
         *_renders(comparison, FIRST_WAYS),
-        *_trips_counted(comparison),
+        *_trips_counted(comparison.round_trips),
         *_findings(comparison.findings, FIRST),
     ]
 
@@ -217,9 +218,8 @@ def _effects(comparison: Comparison, *, worse: bool) -> Iterator[str]:
         yield counted_noun(fates[FindingFate.NEW], "new finding")
     if not worse and fates[FindingFate.FIXED]:
         yield f"{counted_noun(fates[FindingFate.FIXED], 'finding')} fixed"
-    held = [
-        (change.left == Outcome.HOLDS, change.right == Outcome.HOLDS) for change in comparison.trips
-    ]
+    changed = comparison.round_trips.changed
+    held = [(change.left == Outcome.HOLDS, change.right == Outcome.HOLDS) for change in changed]
     # Worse is what held before and no longer does; better is the reverse.
     trips = sum(before is worse and after is not worse for before, after in held)
     if trips:
@@ -248,24 +248,20 @@ def difference_counts(comparison: Comparison) -> str:
 def _difference_counts(comparison: Comparison) -> Iterator[str]:
     if comparison.facts:
         yield f"{counted_noun(len(comparison.facts), 'fact')} of the format"
-    if comparison.renders:
-        yield from _counted_renders(comparison.coverage)
-    if comparison.trips:
-        yield f"{len(comparison.trips)} of {comparison.trip_count} round trips"
+    renders, switched = comparison.renders, comparison.renders.under_switches
+    if renders.differing:
+        yield f"{renders.differing} of {renders.total} renders"
+    if switched.differing:
+        yield f"{switched.differing} of {switched.total} renders under switches"
+    trips = comparison.round_trips
+    if trips.changed:
+        yield f"{len(trips.changed)} of {trips.total} round trips"
     if not comparison.same_check:
         yield "the self-check"
     if comparison.findings:
         fates = Counter(change.fate for change in comparison.findings)
         words = ", ".join(f"{fates[fate]} {fate.value}" for fate in FindingFate if fates[fate])
         yield f"{counted_noun(len(comparison.findings), 'finding')} ({words})"
-
-
-def _counted_renders(asked_renders: AskedRenders) -> Iterator[str]:
-    if asked_renders.differing:
-        yield f"{asked_renders.differing} of {asked_renders.renders} renders"
-    if asked_renders.switched_differing:
-        switched = f"{asked_renders.switched_differing} of {asked_renders.switched}"
-        yield f"{switched} renders under switches"
 
 
 def _more(left_out: int) -> Blocks:
@@ -310,9 +306,9 @@ def _side_text(value: Json, style: str) -> Text:
     return Text(_side_words(value), style="dim" if value is None else style)
 
 
-def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
+def _where_words(change: RenderChange, usual: Setting) -> str:
     """Return the settings and inputs that a difference needs, such as "only with tools"."""
-    settings = [setting for setting in change.under if setting != asked_renders.usual]
+    settings = [setting for setting in change.under if setting != usual]
     named = " or ".join(
         setting_words(setting) or "nothing set" for setting in settings[:SETTINGS_NAMED]
     )
@@ -324,16 +320,16 @@ def _where_words(change: RenderChange, asked_renders: AskedRenders) -> str:
 
 def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
     """Show the differences under the default settings, then those only under switches."""
-    asked = comparison.coverage
-    usual = [render for render in comparison.renders if asked.usual in render.under]
-    switched = [render for render in comparison.renders if asked.usual not in render.under]
+    renders, under = comparison.renders, comparison.renders.under_switches
+    usual = [change for change in renders.changed if comparison.asked.usual in change.under]
+    switched = [change for change in renders.changed if comparison.asked.usual not in change.under]
     drawn: Blocks = []
     if usual:
-        counts = f"{asked.differing} of {asked.renders} differ"
+        counts = f"{renders.differing} of {renders.total} differ"
         drawn += _ways("renders", f"Renders: {counts}", usual, comparison, most)
     if switched:
         otherwise = " in another way" if usual else ""
-        counts = f"{asked.switched_differing} of {asked.switched} differ{otherwise}"
+        counts = f"{under.differing} of {under.total} differ{otherwise}"
         title = f"Renders under switches: {counts}"
         drawn += _ways("renders-under-switches", title, switched, comparison, most)
     return drawn
@@ -366,14 +362,14 @@ def _ways(
     shown = shown_count(len(groups), most)
     for first, *others in groups[:shown]:
         drawn += prose(_line_words(first, comparison), hang=2)
-        drawn += _way(first, comparison.coverage)
+        drawn += _way(first, comparison.asked.usual)
         if not others:
             continue
         more = Text(
             f"{counted_noun(len(others), 'more difference')} from the same line", style="dim"
         )
         if most is None:
-            folded = [block for change in others for block in _way(change, comparison.coverage)]
+            folded = [block for change in others for block in _way(change, comparison.asked.usual)]
             drawn.append(Fold(more, folded))
         else:
             drawn += prose(more)
@@ -385,8 +381,8 @@ def _ways(
     return drawn
 
 
-def _way(change: RenderChange, asked_renders: AskedRenders) -> Blocks:
-    return [*prose(_way_words(change, asked_renders), hang=2), _departure(change)]
+def _way(change: RenderChange, usual: Setting) -> Blocks:
+    return [*prose(_way_words(change, usual), hang=2), _departure(change)]
 
 
 def _line_words(change: RenderChange, comparison: Comparison) -> Text:
@@ -410,9 +406,9 @@ def _line_words(change: RenderChange, comparison: Comparison) -> Text:
     return sentence((title, "bold"), "  ", code(visible(written.strip())))
 
 
-def _way_words(change: RenderChange, asked_renders: AskedRenders) -> str:
+def _way_words(change: RenderChange, usual: Setting) -> str:
     """Return in how many renders, where and in which conversations a difference shows."""
-    where = _where_words(change, asked_renders)
+    where = _where_words(change, usual)
     named = first_names(change.conversations, NAMED, "; ")
     renders = counted_noun(change.renders, "render")
     return f"{renders}{', ' * bool(where)}{where}: {named}"
@@ -447,41 +443,41 @@ def _departure(change: RenderChange) -> Departure:
     )
 
 
-def _trips(comparison: Comparison) -> Blocks:
-    if not comparison.trips:
+def _trips(trips: RoundTripsDocument) -> Blocks:
+    if not trips.changed:
         return []
     pairs = [
         (
             f"{visible(change.scenario)}, next {change.next}",
             sentence((change.left, _LEFT), " → ", (change.right, _RIGHT)),
         )
-        for change in comparison.trips
+        for change in trips.changed
     ]
-    return [_trips_heading(comparison), *rows(pairs)]
+    return [_trips_heading(trips), *rows(pairs)]
 
 
-def _trips_heading(comparison: Comparison) -> Heading:
+def _trips_heading(trips: RoundTripsDocument) -> Heading:
+    changed = len(trips.changed)
     return Heading(
-        Text(f"Round trips: {len(comparison.trips)} of {comparison.trip_count} verdicts differ"),
+        Text(f"Round trips: {changed} of {trips.total} verdicts differ"),
         "round-trips",
-        f"{len(comparison.trips)}/{comparison.trip_count}",
+        f"{changed}/{trips.total}",
         short="Round trips",
         lead="Whether a sampled turn re-renders exactly in the next prompt, and if not, why.",
     )
 
 
-def _trips_counted(comparison: Comparison) -> Blocks:
+def _trips_counted(trips: RoundTripsDocument) -> Blocks:
     """Count the round trips by their verdicts before and after."""
-    if not comparison.trips:
+    if not trips.changed:
         return []
     # Many scenarios change for one cause, so the first view counts them by their verdicts.
-    became = Counter((change.left, change.right) for change in comparison.trips)
+    became = Counter((change.left, change.right) for change in trips.changed)
     pairs = [
         (f"{count}", sentence((left, _LEFT), " → ", (right, _RIGHT)))
         for (left, right), count in became.most_common(shown_count(len(became), FIRST))
     ]
-    rest = _more(len(became) - len(pairs))
-    return [_trips_heading(comparison), *rows(pairs), *rest]
+    return [_trips_heading(trips), *rows(pairs), *_more(len(became) - len(pairs))]
 
 
 _FATES = {FindingFate.NEW: "red", FindingFate.CHANGED: "", FindingFate.FIXED: "green"}

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.documents import (
-    Count,
     Digest,
     JsonDocument,
     Positive,
     RuleCode,
-    SettingValues,
     copy_fields,
     document_json,
 )
-from autoparser.analysis.core.question_bounds import AskedBounds
 from autoparser.analysis.formats.format_document import CheckCounts, check_counts
 from autoparser.analysis.lint.hit import Severity
-from autoparser.analysis.overview.compared_texts import RenderChange
 from autoparser.analysis.overview.comparison import (
+    AskedDocument,
     CacheTurns,
     Comparison,
     FindingChange,
     FindingFate,
-    TripChange,
+    RendersDocument,
+    RoundTripsDocument,
 )
 from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
@@ -42,81 +40,6 @@ class SideDocument(JsonDocument, frozen=True):
     """SHA-256 of the template's text, e.g. `"3cd5647e…"`."""
     check: CheckCounts
     """The counts of the self-check, e.g. 47 of 47 messages pass."""
-
-
-class ShareDocument(JsonDocument, frozen=True):
-    """Number of rendered conversations, and of those that differ."""
-
-    total: Count
-    """Conversations that were rendered, e.g. `444`."""
-    differing: Count
-    """Number of these that differ, e.g. `40`."""
-
-
-class RendersDocument(JsonDocument, frozen=True):
-    """Differences between renders."""
-
-    total: Count
-    """Conversations that at least one of the two rendered with default settings, e.g. `189`."""
-    differing: Count
-    """Number of these that differ, e.g. `189`."""
-    under_switches: ShareDocument
-    """The same under a switch's value, or two, e.g. 40 of 444; counts differences that do not show
-    with default settings."""
-    changed: tuple[RenderChange, ...]
-    """The kinds of differences, e.g. one after `"user"` in 187 renders: those under default
-    settings first, then by frequency. A difference under default settings is not repeated under a
-    switch."""
-
-
-class RefusedDocument(JsonDocument, frozen=True):
-    """Conversations that both templates refuse; the error messages are not compared."""
-
-    renders: Count
-    """Number of renders that both refuse, e.g. `262`."""
-    conversations: tuple[str, ...]
-    """Renders that both reject under all settings, e.g. `["user parts: text"]`."""
-    settings: tuple[SettingValues, ...]
-    """Settings under which both refuse all conversations, usually none (`[]`)."""
-
-
-class LeftOutRendersDocument(JsonDocument, frozen=True):
-    """Requests omitted to save time."""
-
-    settings: tuple[SettingValues, ...]
-    """Values of switches that were not tried, usually none (`[]`)."""
-    pairs: Count
-    """Pairs of values that were not tried, e.g. `0`."""
-    renders: Count
-    """Renders omitted because earlier ones ran into a limit, e.g. `0`."""
-
-
-class AskedDocument(JsonDocument, frozen=True):
-    """The range of the requests, and the omitted ones."""
-
-    usual: SettingValues
-    """Switches set in every render because the template raises without them; usually `{}`."""
-    settings: tuple[SettingValues, ...]
-    """Values of switches, each tried alone, e.g. `[{"enable_thinking": true}]`."""
-    pairs: Count
-    """Pairs of values of two switches tried together, e.g. `12`."""
-    content: tuple[str, ...]
-    """Kinds of content that at least one template renders, e.g. `["user content: a string"]`."""
-    refused_by_both: RefusedDocument
-    """The renders that have no text to compare, e.g. 262 of them."""
-    left_out: LeftOutRendersDocument
-    """The omitted renders, e.g. 0 of them."""
-    bounds: AskedBounds
-    """The largest requests that either template rendered, e.g. of 12 messages."""
-
-
-class RoundTripsDocument(JsonDocument, frozen=True):
-    """Turns in later prompts."""
-
-    total: Count
-    """Scenarios, with each next message's role, that apply to either template, e.g. `56`."""
-    changed: tuple[TripChange, ...]
-    """Those with another verdict, e.g. `"no reasoning"`, from `"header differs"` to `"holds"`."""
 
 
 class FindingChangeDocument(JsonDocument, frozen=True):
@@ -168,40 +91,17 @@ class ComparisonDocument(JsonDocument, frozen=True):
 
 def comparison_document(comparison: Comparison | FormatComparison) -> dict[str, Json]:
     """Return all differences."""
-    if isinstance(comparison, FormatComparison):
-        # Null, not left out: a reader of the JSON finds the same keys in every comparison.
-        return _document(
-            comparison, renders=None, asked=None, round_trips=None, findings=None, cache=None
-        )
-    asked = comparison.coverage
-    return _document(
-        comparison,
-        renders=RendersDocument(
-            asked.renders,
-            asked.differing,
-            ShareDocument(asked.switched, asked.switched_differing),
-            comparison.renders,
-        ),
-        asked=copy_fields(
-            AskedDocument,
-            asked,
-            content=asked.parts,
-            refused_by_both=RefusedDocument(
-                asked.refused, asked.refused_conversations, asked.refused_settings
-            ),
-            left_out=LeftOutRendersDocument(asked.left_out, asked.left_out_pairs, asked.unanswered),
-        ),
-        round_trips=RoundTripsDocument(comparison.trip_count, tuple(comparison.trips)),
-        findings=tuple(_finding_change(finding, comparison) for finding in comparison.findings),
-        cache=comparison.cache,
-    )
-
-
-def _document(comparison: Comparison | FormatComparison, **own: object) -> dict[str, Json]:
     left, right = (
         copy_fields(SideDocument, side.template, sha256=side.sha256, check=check_counts(side.check))
         for side in (comparison.left, comparison.right)
     )
+    if isinstance(comparison, FormatComparison):
+        # Null, not left out: a reader of the JSON finds the same keys in every comparison.
+        absent = ("renders", "asked", "round_trips", "findings", "cache")
+        own: dict[str, Any] = dict.fromkeys(absent)
+    else:
+        found = (_finding_change(finding, comparison) for finding in comparison.findings)
+        own = {"findings": tuple(found)}
     document = copy_fields(
         ComparisonDocument,
         comparison,

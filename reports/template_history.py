@@ -121,8 +121,8 @@ def _revision_blocks(change: RevisionChange, *, in_full: bool) -> Blocks:
 
 def _template_lines(comparison: Comparison) -> list[int]:
     """Return the lines of the newer template that wrote text that differs."""
-    found = {change.right_line for change in comparison.renders if change.right_line is not None}
-    return sorted(found)
+    lines = {change.right_line for change in comparison.renders.changed}
+    return sorted(line for line in lines if line is not None)
 
 
 class RevisionDocument(JsonDocument, frozen=True):

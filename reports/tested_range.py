@@ -25,7 +25,7 @@ from .visible import counted_noun, setting_words, value_words, visible
 
 if TYPE_CHECKING:
     # For type checkers only: importing comparisons takes as long as the rest of a report.
-    from autoparser.analysis.overview.comparison import Comparison
+    from autoparser.analysis.overview.comparison import AskedDocument, Comparison, RefusedDocument
 
 NAMED = 8
 """Conversations named if both templates refuse them."""
@@ -34,11 +34,11 @@ NAMED = 8
 def equal_words(comparison: Comparison) -> str:
     """Report that no difference was found, and over which range."""
     same = "The texts are identical" if comparison.same_text else "Only the texts differ"
-    asked = comparison.coverage
-    under = f", {asked.switched} under switches" if asked.switched else ""
+    asked, switched = comparison.asked, comparison.renders.under_switches.total
+    under = f", {switched} under switches" if switched else ""
     return (
-        f"{same}; equal in everything tested: {asked.renders} renders with"
-        f" {_usual(comparison)}{under} and {comparison.trip_count} round trips,"
+        f"{same}; equal in everything tested: {comparison.renders.total} renders with"
+        f" {_usual(asked)}{under} and {comparison.round_trips.total} round trips,"
         f" {bounds_words(asked.bounds)}; format and findings are equal."
     )
 
@@ -90,34 +90,31 @@ def _name_sign_kinds(signs: str) -> Iterator[str]:
 
 def asked_rows(comparison: Comparison) -> Iterator[tuple[str, str]]:
     """Return a label and words for each kind of request, sent or omitted."""
-    asked = comparison.coverage
+    asked, usual = comparison.asked, _usual(comparison.asked)
     yield (
         "conversations",
         "messages of every kind, with and without tools, a system message, the generation prompt",
     )
     # The settings of a comparison are in the row of switches below.
     yield from (row for row in bounds_rows(asked.bounds) if row[0] != "under")
-    yield "content as", grouped_names([_kind(name) for name in asked.parts])
+    yield "content as", grouped_names([_kind(name) for name in asked.content])
     if asked.settings:
-        yield (
-            "switches",
-            f"{_usual(comparison)}; each value alone: {settings_words(asked.settings)}",
-        )
+        yield "switches", f"{usual}; each value alone: {settings_words(asked.settings)}"
     else:
-        yield "switches", f"{_usual(comparison)}; neither template reads any"
+        yield "switches", f"{usual}; neither template reads any"
     if asked.pairs:
         yield (
             "two at once",
             f"{asked.pairs} pairs of values, on a question and on a long conversation",
         )
-    yield "round trips", f"{comparison.trip_count}, with {_usual(comparison)}"
-    if asked.refused:
-        yield "both raise", "; ".join(_refused(comparison))
-    yield "not tested", "; ".join(_not_asked(comparison))
+    yield "round trips", f"{comparison.round_trips.total}, with {usual}"
+    if asked.refused_by_both.renders:
+        yield "both raise", "; ".join(_refused(asked.refused_by_both))
+    yield "not tested", "; ".join(_not_asked(asked))
 
 
-def _usual(comparison: Comparison) -> str:
-    return setting_words(comparison.coverage.usual) or "nothing set"
+def _usual(asked: AskedDocument) -> str:
+    return setting_words(asked.usual) or "nothing set"
 
 
 def _kind(name: str) -> str:
@@ -125,26 +122,25 @@ def _kind(name: str) -> str:
     return name.partition(" with ")[0]
 
 
-def _refused(comparison: Comparison) -> Iterator[str]:
-    asked = comparison.coverage
+def _refused(refused: RefusedDocument) -> Iterator[str]:
     # Two templates may refuse alike in other words.
-    yield f"{asked.refused} more renders (messages not compared)"
-    names = list(dict.fromkeys(map(_kind, asked.refused_conversations)))
+    yield f"{refused.renders} more renders (messages not compared)"
+    names = list(dict.fromkeys(map(_kind, refused.conversations)))
     if names:
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         yield f"in every combination: {grouped_names(names[:NAMED])}{more}"
-    if asked.refused_settings:
-        yield f"everything under {settings_words(asked.refused_settings)}"
+    if refused.settings:
+        yield f"everything under {settings_words(refused.settings)}"
 
 
-def _not_asked(comparison: Comparison) -> Iterator[str]:
-    asked = comparison.coverage
-    if asked.unanswered:
-        yield f"{asked.unanswered} renders, skipped after others exceeded a limit"
-    if asked.left_out:
-        yield f"{len(asked.left_out)} values: {settings_words(asked.left_out)}"
-    if asked.left_out_pairs:
-        yield f"{asked.left_out_pairs} other pairs of values"
+def _not_asked(asked: AskedDocument) -> Iterator[str]:
+    omitted = asked.left_out
+    if omitted.renders:
+        yield f"{omitted.renders} renders, skipped after others exceeded a limit"
+    if omitted.settings:
+        yield f"{len(omitted.settings)} values: {settings_words(omitted.settings)}"
+    if omitted.pairs:
+        yield f"{omitted.pairs} other pairs of values"
     if asked.settings:
         yield "other values of a switch; three switches at once"
     # Renders have one clock, so that they repeat.

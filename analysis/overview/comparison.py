@@ -20,10 +20,11 @@ from msgspec import Struct
 
 from autoparser.analysis.analysis import Analysis
 from autoparser.analysis.core.conversation import Json
+from autoparser.analysis.core.documents import Count, JsonDocument, SettingValues
 from autoparser.analysis.core.message_shape import Setting
 from autoparser.analysis.core.question_bounds import AskedBounds, AskedTally
 from autoparser.analysis.formats.format_document import check_counts
-from autoparser.analysis.history.round_trips import TripRow, round_trip
+from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Next, Scenario
 from autoparser.analysis.history.trip_verdict import Outcome
@@ -69,23 +70,9 @@ _DOCUMENTS: Json = [{"title": "Oslo", "text": "It is sunny in Oslo."}]
 """A value of `documents`; transformers passes a list of objects with a title and a text."""
 
 
-class PlayedValues(Struct, frozen=True):
-    """The values to render with, one at a time, and those left out."""
-
-    settings: tuple[Setting, ...]
-    """The values, e.g. `({"enable_thinking": True}, {"enable_thinking": False})`."""
-    left_out: tuple[Setting, ...] = ()
-    """Values beyond `MOST_SETTINGS`."""
-
-
-def usual_setting(left: Analysis, right: Analysis) -> Setting:
-    """Return the setting without which one of the two never renders; mostly empty."""
-    return {**left.formats.base, **right.formats.base}
-
-
 def asked_values(
     analyses: Sequence[Analysis], stages: Sequence[ComparisonStage], *, usual: Setting
-) -> PlayedValues:
+) -> tuple[Setting, ...]:
     """Return every value that a template suggests or inserts, in the order of their sources.
 
     Switches that `usual` sets are not among them.
@@ -95,8 +82,7 @@ def asked_values(
         for name, value in _suggested_values(analysis, stage, usual):
             # Compared by `repr`, since `True == 1` in Python.
             found.setdefault(name, {})[repr(value)] = value
-    settings = [{name: value} for name, values in found.items() for value in values.values()]
-    return PlayedValues(tuple(settings[:MOST_SETTINGS]), tuple(settings[MOST_SETTINGS:]))
+    return tuple({name: value} for name, values in found.items() for value in values.values())
 
 
 def _suggested_values(
@@ -164,50 +150,75 @@ MOST_PAIRS = 100
 """At most this many pairs of values are rendered, those first that have an effect alone."""
 
 
-class AskedRenders(Struct, frozen=True):
-    """The renders that a comparison covers; "nothing differs" claims no more than these."""
+class ShareDocument(JsonDocument, frozen=True):
+    """Number of rendered conversations, and of those that differ."""
 
-    renders: int
-    """Conversations that at least one of the two rendered under the defaults, such as `231`."""
+    total: Count
+    """Conversations that were rendered, e.g. `444`."""
+    differing: Count
+    """Number of these that differ, e.g. `40`."""
+
+
+class RendersDocument(JsonDocument, frozen=True):
+    """Differences between renders."""
+
+    total: Count
+    """Conversations that at least one of the two rendered with default settings, e.g. `189`."""
+    differing: Count
+    """Number of these that differ, e.g. `189`."""
+    under_switches: ShareDocument
+    """The same under a switch's value, or two, e.g. 40 of 444; counts differences that do not show
+    with default settings."""
+    changed: tuple[RenderChange, ...]
+    """The kinds of differences, e.g. one after `"user"` in 187 renders: those under default
+    settings first, then by frequency. A difference under default settings is not repeated under a
+    switch."""
+
+
+class RefusedDocument(JsonDocument, frozen=True):
+    """Conversations that both templates refuse; the error messages are not compared."""
+
+    renders: Count
+    """Number of renders that both refuse, e.g. `262`."""
+    conversations: tuple[str, ...]
+    """Renders that both reject under all settings, e.g. `["user parts: text"]`."""
+    settings: tuple[SettingValues, ...]
+    """Settings under which both refuse all conversations, usually none (`[]`)."""
+
+
+class LeftOutRendersDocument(JsonDocument, frozen=True):
+    """Requests omitted to save time."""
+
+    settings: tuple[SettingValues, ...]
+    """Values of switches that were not tried, usually none (`[]`)."""
+    pairs: Count
+    """Pairs of values that were not tried, e.g. `0`."""
+    renders: Count
+    """Renders omitted because earlier ones ran into a limit, e.g. `0`."""
+
+
+class AskedDocument(JsonDocument, frozen=True):
+    """The range of the requests, and the omitted ones."""
+
+    usual: SettingValues
+    """Switches set in every render because the template raises without them; usually `{}`."""
+    settings: tuple[SettingValues, ...]
+    """Values of switches, each tried alone, e.g. `[{"enable_thinking": true}]`."""
+    pairs: Count
+    """Pairs of values of two switches tried together, e.g. `12`."""
+    content: tuple[str, ...]
+    """Kinds of content that at least one template renders, e.g. `["user content: a string"]`."""
+    refused_by_both: RefusedDocument
+    """The renders that have no text to compare, e.g. 262 of them."""
+    left_out: LeftOutRendersDocument
+    """The omitted renders, e.g. 0 of them."""
     bounds: AskedBounds
-    """The largest messages, calls, tools and values of the conversations, such as the
-    `longest_text` of 4004 characters."""
-    differing: int
-    """The number of those that differ, such as `48`."""
-    switched: int
-    """The same under one value of a switch, or under two, such as `198`."""
-    switched_differing: int
-    """The number of those with a difference that the defaults do not show; of values with equal
-    renders, one counts."""
-    usual: Setting
-    """The variables set in every render: those requested, and those needed to render at all."""
-    settings: tuple[Setting, ...]
-    """The values that were rendered with, one at a time, such as
-    `({"enable_thinking": True}, {"enable_thinking": False}, {"enable_thinking": "any text"})`."""
-    pairs: int
-    """The number of pairs of values of two switches that were set at once."""
-    parts: tuple[str, ...]
-    """The kinds of content that at least one of the two renders, such as
-    `("user parts: text", "user parts: image")`."""
-    refused: int
-    """Conversations under a setting on which both raise, such as `10`; the messages are not
-    compared."""
-    refused_conversations: tuple[str, ...]
-    """Conversations on which both raise under the defaults, with any other argument, such as
-    `("system parts: text", "system parts: two texts")`."""
-    refused_settings: tuple[Setting, ...]
-    """Settings under which both raise on everything."""
-    left_out: tuple[Setting, ...]
-    """Values beyond `MOST_SETTINGS`."""
-    left_out_pairs: int
-    """The number of pairs beyond `MOST_PAIRS`."""
-    unanswered: int
-    """Conversations that were not rendered, since too many before them ran into a limit."""
+    """The largest requests that either template rendered, e.g. of 12 messages."""
 
 
 def changed_renders(
     left: Analysis, right: Analysis, setting: Setting | None = None
-) -> tuple[tuple[RenderChange, ...], AskedRenders]:
+) -> tuple[RendersDocument, AskedDocument]:
     """Render all requests with both templates; return the differences, and the covered range.
 
     Each template gets messages in the shape that it expects. A special token that only one of the
@@ -215,7 +226,8 @@ def changed_renders(
     """
     stages = ComparisonStage(left, right), ComparisonStage(right, left)
     asked = setting or {}
-    usual = {**usual_setting(left, right), **asked}
+    # The setting without which one of the two never renders is mostly empty.
+    usual = {**left.formats.base, **right.formats.base, **asked}
     first = play_requests(stages, usual, all_requests())
     values = asked_values((left, right), stages, usual=asked)
     known_keys = first.keys
@@ -223,7 +235,7 @@ def changed_renders(
     bare = [play_requests(stages, asked, switch_requests(), known_keys)] if usual != asked else []
     singles = [
         play_requests(stages, {**usual, **value}, switch_requests(), known_keys)
-        for value in values.settings
+        for value in values[:MOST_SETTINGS]
     ]
     distinct = _distinct_rounds(first, [*bare, *singles])
     pairs = _round_pairs(singles, distinct, usual)
@@ -242,24 +254,32 @@ def changed_renders(
     asked_of = AskedTally()
     for stage in stages:
         asked_of.merge(stage.tally)
-    return group_differences_by_cause([first, *distinct, *twos], stages), AskedRenders(
-        renders=first.compared,
-        bounds=asked_of.bounds,
-        differing=first.differing,
-        switched=sum(round_.compared for round_ in under),
-        switched_differing=sum(two.differing for two in [*distinct, *twos]),
-        usual=usual,
-        settings=values.settings,
-        pairs=len(twos),
-        parts=tuple(_rendered_kinds(first)),
-        refused=sum(len(round_.refused) for round_ in rounds),
-        refused_conversations=tuple(_refused_conversations(first)),
-        refused_settings=tuple(
-            single.setting for single in [*bare, *singles] if not single.compared
+    renders = RendersDocument(
+        first.compared,
+        first.differing,
+        ShareDocument(
+            sum(round_.compared for round_ in under),
+            # Of values with equal renders, one counts.
+            sum(round_.differing for round_ in [*distinct, *twos]),
         ),
-        left_out=values.left_out,
-        left_out_pairs=len(pairs) - len(twos),
-        unanswered=sum(round_.unanswered for round_ in rounds),
+        group_differences_by_cause([first, *distinct, *twos], stages),
+    )
+    return renders, AskedDocument(
+        usual=usual,
+        settings=values[:MOST_SETTINGS],
+        pairs=len(twos),
+        content=tuple(_rendered_kinds(first)),
+        refused_by_both=RefusedDocument(
+            sum(len(round_.refused) for round_ in rounds),
+            tuple(_refused_conversations(first)),
+            tuple(single.setting for single in [*bare, *singles] if not single.compared),
+        ),
+        left_out=LeftOutRendersDocument(
+            values[MOST_SETTINGS:],
+            len(pairs) - len(twos),
+            sum(round_.unanswered for round_ in rounds),
+        ),
+        bounds=asked_of.bounds,
     )
 
 
@@ -346,6 +366,15 @@ class TripChange(Struct, frozen=True):
     """The same of the second template, such as `holds`."""
 
 
+class RoundTripsDocument(JsonDocument, frozen=True):
+    """Turns in later prompts."""
+
+    total: Count
+    """Scenarios, with each next message's role, that apply to either template, e.g. `56`."""
+    changed: tuple[TripChange, ...]
+    """Those with another verdict, e.g. `"no reasoning"`, from `"header differs"` to `"holds"`."""
+
+
 class FindingFate(StrEnum):
     """The change of a finding from the first template to the second."""
 
@@ -404,15 +433,13 @@ class Comparison(Struct, frozen=True):
     facts: tuple[FactChange, ...]
     """The facts of the formats that differ, such as
     `(FactChange("flags", "requires_nonnull_content", (), False, True),)`."""
-    renders: tuple[RenderChange, ...]
+    renders: RendersDocument
     """The differences of renders, such as the one that `"tool result content: an object"` shows,
     grouped."""
-    coverage: AskedRenders
-    """The requests that were rendered, such as `231`, and those that were not."""
-    trips: tuple[TripChange, ...]
+    asked: AskedDocument
+    """The requests that were rendered, and those that were not."""
+    round_trips: RoundTripsDocument
     """The scenarios whose verdicts differ, such as `"newline ends answer"`."""
-    trip_count: int
-    """The number of scenarios, by the next message's role, that apply to either, such as `56`."""
     findings: tuple[FindingChange, ...]
     """The findings that are new, fixed or changed, such as a new one of `AP109`."""
     cache: tuple[CacheTurns, CacheTurns]
@@ -432,7 +459,12 @@ class Comparison(Struct, frozen=True):
     @property
     def equal(self) -> bool:
         """Whether no difference was found."""
-        changes = (*self.facts, *self.renders, *self.trips, *self.findings)
+        changes = (
+            *self.facts,
+            *self.renders.changed,
+            *self.round_trips.changed,
+            *self.findings,
+        )
         return not changes and self.same_check and self.cache[0] == self.cache[1]
 
 
@@ -445,15 +477,13 @@ def compare_templates(
     findings cover all settings.
     """
     renders, asked = changed_renders(left, right, setting)
-    trips, played = _changed_trips(left, right, setting or {})
     return Comparison(
         left,
         right,
         changed_facts(left, right),
         renders,
         asked,
-        trips,
-        played,
+        _changed_trips(left, right, setting or {}),
         _changed_findings(_lint_findings(left), _lint_findings(right)),
         (_cache_turns(left), _cache_turns(right)),
     )
@@ -469,9 +499,7 @@ _TripVerdicts = dict[tuple[str, Next], str]
 _ABSENT = "does not apply"
 
 
-def _changed_trips(
-    left: Analysis, right: Analysis, setting: Setting
-) -> tuple[tuple[TripChange, ...], int]:
+def _changed_trips(left: Analysis, right: Analysis, setting: Setting) -> RoundTripsDocument:
     scenarios = shipped_scenarios()
     ours, theirs = (_trip_verdicts(analysis, scenarios, setting) for analysis in (left, right))
     names = dict.fromkeys([*ours, *theirs])
@@ -486,7 +514,8 @@ def _changed_trips(
         for name, coming in names
         if ours.get((name, coming)) != theirs.get((name, coming))
     ]
-    return tuple(sorted(changes, key=lambda change: order.index(change.scenario))), len(names)
+    changes.sort(key=lambda change: order.index(change.scenario))
+    return RoundTripsDocument(len(names), tuple(changes))
 
 
 def _trip_verdicts(
@@ -495,12 +524,10 @@ def _trip_verdicts(
     # Only the usual setting of the switches counts here: what others change is among the facts.
     usual = {**analysis.formats.fullest.setting, **setting}
     played = round_trip(analysis, scenarios, setting=usual or None)
-    return {(row.scenario.name, row.next): _verdict_words(row) for row in played.rows}
-
-
-def _verdict_words(row: TripRow) -> str:
-    verdict = row.verdict
-    return Outcome.HOLDS.value if verdict.cause is None else verdict.cause.value
+    return {
+        (row.scenario.name, row.next): (row.verdict.cause or Outcome.HOLDS).value
+        for row in played.rows
+    }
 
 
 def _lint_findings(analysis: Analysis) -> Sequence[LintFinding]:

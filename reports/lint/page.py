@@ -142,51 +142,39 @@ def page_markdown(rule: Rule) -> str:
 
 def _page(rule: Rule) -> Iterator[str]:
     """Yield the lines of a rule's page in Markdown."""
-    yield f"# {rule.code}: {rule.name}"
-    yield ""
-    yield f"{_capital(_prose(rule.summary))}."
-    yield ""
-    yield "| severity | confidence | group | requires | profiles |"
-    yield "|---|---|---|---|---|"
-    yield (
-        f"| {rule.severity} | {rule.confidence} | {rule.group.value} | {rule.needs.value}"
-        f" | {', '.join(rule_profiles(rule)) or 'if selected'} |"
-    )
-    yield ""
-    yield "## Why it matters"
+    yield from (f"# {rule.code}: {rule.name}", "", f"{_capital(_prose(rule.summary))}.", "")
+    yield from _table_head("severity", "confidence", "group", "requires", "profiles")
+    profiles = ", ".join(rule_profiles(rule)) or "if selected"
+    traits = (rule.severity, rule.confidence, rule.group.value, rule.needs.value, profiles)
+    yield f"| {' | '.join(traits)} |"
+    yield from ("", "## Why it matters")
     for paragraph in _BLANK_LINES.split(rule.why):
-        yield ""
-        yield _prose(" ".join(paragraph.split()))
+        yield from ("", _prose(" ".join(paragraph.split())))
     for title, code in (("Before", rule.before), ("After", rule.after)):
-        yield ""
-        yield f"## {title}"
-        yield ""
-        yield from fence_lines([code], "jinja")
-    yield ""
-    yield "## Fix"
+        yield from ("", f"## {title}", "", *fence_lines([code], "jinja"))
+    yield from ("", "## Fix", "")
     if rule.fix:
-        yield ""
-        yield f"{_capital(_prose(rule.fix))}."
-    yield ""
+        yield from (f"{_capital(_prose(rule.fix))}.", "")
     # A terminal shows the same sentence without backquotes.
-    reason = fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`")
+    reason = _prose(fix_reason(rule).replace("--unsafe-fixes", "`--unsafe-fixes`"))
     if rule.fixable:
         yield (
             f"`autoparser fix SOURCE --select {rule.code}` tries edits of the template, and applies"
             f" the smallest one that renders verify; see [fix](../fix.md). The fix is"
-            f" {fix_safety(rule)}."
-            f" {_prose(reason)}"
+            f" {fix_safety(rule)}. {reason}"
         )
     else:
-        yield f"`autoparser fix` does not change it. {_prose(reason)}"
+        yield f"`autoparser fix` does not change it. {reason}"
     if rule.covers:
-        yield ""
         codes = ", ".join(rule.covers)
-        yield f"It covers {codes}: if both fire, only this finding is reported, as their cause."
-    yield ""
-    yield "## To accept it"
-    yield ""
-    yield from fence_lines([f"{{#- autoparser: ignore {rule.code} the reason -#}}"], "jinja")
+        words = f"It covers {codes}: if both fire, only this finding is reported, as their cause."
+        yield from ("", words)
+    ignore = f"{{#- autoparser: ignore {rule.code} the reason -#}}"
+    yield from ("", "## To accept it", "", *fence_lines([ignore], "jinja"))
+
+
+def _table_head(*titles: str) -> tuple[str, str]:
+    return f"| {' | '.join(titles)} |", f"|{'---|' * len(titles)}"
 
 
 _CODE_OR_SIGN = re.compile(r"(`[^`]*`)|([<*|\[\]])")
@@ -204,8 +192,7 @@ def rules_index(rules: Sequence[Rule], folder: str = "") -> str:
 
 def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
     """Yield the lines of the index: a table for each group of rules."""
-    yield "# Rules"
-    yield ""
+    yield from ("# Rules", "")
     yield (
         f"The {len(rules)} rules of `autoparser lint`. A rule fires on rendered behavior, never on"
         " a word in the template's source."
@@ -221,14 +208,9 @@ def _index(rules: Sequence[Rule], folder: str) -> Iterator[str]:
         of_group = [rule for rule in rules if rule.group is group]
         if not of_group:
             continue
-        yield ""
-        yield f"## {_capital(group.value)} (AP{group.digit})"
-        yield ""
-        yield "| code | name | severity | confidence | fix | fault |"
-        yield "|---|---|---|---|---|---|"
+        yield from ("", f"## {_capital(group.value)} (AP{group.digit})", "")
+        yield from _table_head("code", "name", "severity", "confidence", "fix", "fault")
         for rule in of_group:
-            summary = _prose(rule.summary)
-            yield (
-                f"| [{rule.code}]({folder}{page_file(rule)}) | {rule.name} | {rule.severity}"
-                f" | {rule.confidence} | {fix_safety(rule)} | {summary} |"
-            )
+            page = f"[{rule.code}]({folder}{page_file(rule)})"
+            traits = (rule.name, rule.severity, rule.confidence, fix_safety(rule))
+            yield f"| {' | '.join((page, *traits, _prose(rule.summary)))} |"

@@ -55,14 +55,16 @@ def compare(case: dict[str, Any]) -> Comparison:
 @pytest.mark.parametrize("case", TABLE["mutations"], ids=lambda case: case["name"])
 def test_mutation_is_found_only_under_its_settings(case: dict[str, Any]) -> None:
     assert SWITCHED.count(case["old"]) == 1
-    changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(edit(SWITCHED, case)))
+    renders, _ = changed_renders(analysis_of(SWITCHED), analysis_of(edit(SWITCHED, case)))
+    changes = renders.changed
     assert changes
     for change in changes:
         assert [dict(setting) for setting in change.under] == case["under"]
     assert changes[-1].only == tuple(filter(None, [case.get("only")]))
     # A difference that shows with default settings is not counted again under a setting.
     usual = case["under"] == [{}]
-    assert (asked.differing > 0, asked.switched_differing > 0) == (usual, not usual)
+    counts = renders.differing > 0, renders.under_switches.differing > 0
+    assert counts == (usual, not usual)
 
 
 @pytest.mark.slow
@@ -70,8 +72,8 @@ def test_mutation_is_found_only_under_its_settings(case: dict[str, Any]) -> None
 def test_other_jinja_spelling_compares_equal(case: dict[str, Any]) -> None:
     found = compare(case)
     assert (found.equal, found.same_text) == (True, False)
-    assert found.coverage.renders > 100
-    assert found.trip_count > 30
+    assert found.renders.total > 100
+    assert found.round_trips.total > 30
 
 
 @pytest.mark.slow
@@ -81,7 +83,7 @@ def test_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> 
     assert found.equal is case.get("equal", False)
     facts = [[fact.aspect, fact.name, fact.left, fact.right] for fact in found.facts]
     assert all(fact in facts for fact in case.get("facts", []))
-    trips = [[trip.left, trip.right] for trip in found.trips]
+    trips = [[trip.left, trip.right] for trip in found.round_trips.changed]
     assert all(trip in trips for trip in case.get("trips", []))
     if "turns" in case:
         # The same change in several turns is one fact.
@@ -99,13 +101,13 @@ def test_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> 
         assert there == back_again
     if "refusal" in case:
         change = next(
-            render_change for render_change in found.renders if render_change.right is None
+            render_change for render_change in found.renders.changed if render_change.right is None
         )
         assert (change.right_error, bool(change.left)) == (case["refusal"], True)
     if "render" in case:
         wanted = case["render"]
         # The line is named only for the renders that it writes.
-        render, *others = found.renders
+        render, *others = found.renders.changed
         assert [render.only, *(other.only for other in others)] == [("with tools",), ()]
         assert [render.right_line, *(other.right_line for other in others)] == wanted["lines"]
         assert wanted["conversation"] in render.conversations
@@ -118,7 +120,8 @@ def test_edit_changes_facts_renders_trips_and_findings(case: dict[str, Any]) -> 
 def test_second_change_and_refusal_under_one_value_are_found() -> None:
     text = SWITCHED.replace("'<s>'", "'<system>'").replace("few words", "two words")
     text = text.replace("{{- '\\nThink little.' }}", "{{- raise_exception('Not yet.') }}")
-    changes, asked = changed_renders(analysis_of(SWITCHED), analysis_of(text))
+    renders, asked = changed_renders(analysis_of(SWITCHED), analysis_of(text))
+    changes = renders.changed
     assert [dict(change.under[0]) for change in changes] == [
         {},
         {"detail": "low"},
@@ -129,11 +132,11 @@ def test_second_change_and_refusal_under_one_value_are_found() -> None:
     values = [("thinking", True), ("thinking", False), ("detail", "low"), ("detail", "high")]
     values += [("style", "terse"), ("persona", "any text"), ("no_tools_note", True)]
     assert all({name: value} in asked.settings for name, value in values)
-    assert {"user parts: image", "user parts: input_audio"} <= {*asked.parts}
-    assert "user parts: file" in asked.refused_conversations
-    assert {"detail": "any text"} in asked.refused_settings
+    assert {"user parts: image", "user parts: input_audio"} <= {*asked.content}
+    assert "user parts: file" in asked.refused_by_both.conversations
+    assert {"detail": "any text"} in asked.refused_by_both.settings
     assert asked.pairs > 0
-    assert (asked.left_out, asked.unanswered) == ((), 0)
+    assert (asked.left_out.settings, asked.left_out.renders) == ((), 0)
 
 
 @pytest.mark.slow
@@ -142,17 +145,17 @@ def test_settings_beyond_the_limit_are_listed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(comparison, "MOST_PAIRS", 2)
     _, asked = changed_renders(analysis_of(SWITCHED), analysis_of(SWITCHED))
     assert len(asked.settings) == 4
-    assert {"no_tools_note": True} in asked.left_out
+    assert {"no_tools_note": True} in asked.left_out.settings
     assert asked.pairs <= 2
 
 
 @pytest.mark.slow
 def test_renders_beyond_a_limit_are_skipped_and_counted() -> None:
     left = analysis_of(SWITCHED)
-    changes, asked = changed_renders(left, replace(left, template=EndlessTemplate(SWITCHED)))
-    assert {change.right_error for change in changes} == {"it takes more than 5 s"}
-    assert asked.renders + asked.switched <= 3
-    assert asked.unanswered > 100
+    renders, asked = changed_renders(left, replace(left, template=EndlessTemplate(SWITCHED)))
+    assert {change.right_error for change in renders.changed} == {"it takes more than 5 s"}
+    assert renders.total + renders.under_switches.total <= 3
+    assert asked.left_out.renders > 100
 
 
 def test_special_token_named_by_one_side_is_not_a_difference() -> None:
@@ -160,7 +163,7 @@ def test_special_token_named_by_one_side_is_not_a_difference() -> None:
     found = compare_templates(
         analyze(ChatTemplate(text)), analyze(ChatTemplate(text, {"bos_token": "<s>"}))
     )
-    assert (found.renders, found.same_text) == ((), True)
+    assert (found.renders.changed, found.same_text) == ((), True)
 
 
 def test_changed_placeholder_is_a_fact() -> None:
@@ -201,4 +204,4 @@ def test_changed_quotes_of_one_argument_are_one_difference() -> None:
         "c.function.arguments if c.function.arguments is string else c.function.arguments | tojson",
     )
     found = compare_templates(analyze(ChatTemplate(text)), analyze(ChatTemplate(passed)))
-    assert [str(change.left)[:3] for change in found.renders] == ['"{\\']
+    assert [str(change.left)[:3] for change in found.renders.changed] == ['"{\\']
