@@ -29,6 +29,7 @@ from autoparser.analysis.overview.comparison import (
 from autoparser.analysis.overview.format_facts import FactChange, FormatComparison
 
 from .blocks import (
+    Block,
     Blocks,
     Departure,
     DepartureSide,
@@ -318,21 +319,19 @@ def _where_words(change: RenderChange, usual: Setting) -> str:
     return ", ".join(words for words in (f"under {named}" if named else "", only) if words)
 
 
-def _renders(comparison: Comparison, most: int | None = None) -> Blocks:
+def _renders(comparison: Comparison, most: int | None = None) -> Iterator[Block]:
     """Show the differences under the default settings, then those only under switches."""
     renders, under = comparison.renders, comparison.renders.under_switches
     usual = [change for change in renders.changed if comparison.asked.usual in change.under]
     switched = [change for change in renders.changed if comparison.asked.usual not in change.under]
-    drawn: Blocks = []
     if usual:
         counts = f"{renders.differing} of {renders.total} differ"
-        drawn += _ways("renders", f"Renders: {counts}", usual, comparison, most)
+        yield from _ways("renders", f"Renders: {counts}", usual, comparison, most)
     if switched:
         otherwise = " in another way" if usual else ""
         counts = f"{under.differing} of {under.total} differ{otherwise}"
         title = f"Renders under switches: {counts}"
-        drawn += _ways("renders-under-switches", title, switched, comparison, most)
-    return drawn
+        yield from _ways("renders-under-switches", title, switched, comparison, most)
 
 
 _RENDERED = (
@@ -348,12 +347,12 @@ def _ways(
     changes: Sequence[RenderChange],
     comparison: Comparison,
     most: int | None,
-) -> Blocks:
+) -> Iterator[Block]:
     """Show the first difference of each template line; the others are folded, or counted."""
     ways = f"{len(changes)} way{'s' * (len(changes) != 1)}"
-    drawn: Blocks = [
-        Heading(Text(f"{title}, in {ways}"), anchor, short=title.partition(":")[0], lead=_RENDERED)
-    ]
+    yield Heading(
+        Text(f"{title}, in {ways}"), anchor, short=title.partition(":")[0], lead=_RENDERED
+    )
     # A change of one line may differ in five ways, with five excerpts of the same two renders.
     by_line: dict[tuple[int | None, int | None], list[RenderChange]] = {}
     for change in changes if most is not None else changes[:WAYS]:
@@ -361,8 +360,8 @@ def _ways(
     groups = list(by_line.values())
     shown = shown_count(len(groups), most)
     for first, *others in groups[:shown]:
-        drawn += prose(_line_words(first, comparison), hang=2)
-        drawn += _way(first, comparison.asked.usual)
+        yield from prose(_line_words(first, comparison), hang=2)
+        yield from _way(first, comparison.asked.usual)
         if not others:
             continue
         more = Text(
@@ -370,15 +369,14 @@ def _ways(
         )
         if most is None:
             folded = [block for change in others for block in _way(change, comparison.asked.usual)]
-            drawn.append(Fold(more, folded))
+            yield Fold(more, folded)
         else:
-            drawn += prose(more)
+            yield from prose(more)
     if most is not None:
-        drawn += _more(sum(map(len, groups[shown:])))
+        yield from _more(sum(map(len, groups[shown:])))
     elif len(changes) > WAYS:
         left_out = counted_noun(len(changes) - WAYS, "more difference")
-        drawn += prose(f"{left_out}: --format json has all of them")
-    return drawn
+        yield from prose(f"{left_out}: --format json has all of them")
 
 
 def _way(change: RenderChange, usual: Setting) -> Blocks:

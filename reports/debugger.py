@@ -25,6 +25,7 @@ from autoparser.analysis.overview.debugged_prompts import PromptMarks
 from autoparser.analysis.templates.render_trace import PromptPiece, RenderTrace, StepKind, TraceStep
 
 from .blocks import (
+    Block,
     Blocks,
     DifferencePiece,
     LineOrigins,
@@ -210,10 +211,9 @@ def piece_text(trace: RenderTrace, current: int, width: int, marks: PromptMarks)
     return _draw_text(drawn, width)
 
 
-def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
+def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Iterator[Block]:
     start = sum(len(piece.text) for piece in trace.pieces[:current])
     end = start + len(trace.pieces[current].text)
-    found: Blocks = []
     inside = [
         # Include a token that begins in the piece before.
         token
@@ -227,12 +227,11 @@ def _mark_rows(trace: RenderTrace, current: int, marks: PromptMarks) -> Blocks:
             words.append(marker_text(marks.text[begin:stop]) or _GOES_ON, "cyan")
         left = len(inside) - _MOST_TOKENS
         words.append(f" {_BETWEEN} {left} more" if left > 0 else "", _NUMBER)
-        found += rows([("tokens", words)], words=False, label=12)
+        yield from rows([("tokens", words)], words=False, label=12)
     if marks.learned is not None:
         learned = _count_learned(marks, start, end)
         part = "trained on" if learned == end - start else f"{learned} of {end - start} characters"
-        found += rows([("loss mask", Text(part if learned else "not trained on"))], label=12)
-    return found
+        yield from rows([("loss mask", Text(part if learned else "not trained on"))], label=12)
 
 
 def learned_length(marks: PromptMarks) -> int:

@@ -24,7 +24,7 @@ from autoparser.analysis.decoding.answer_judge import (
 from autoparser.analysis.decoding.answer_writers import ModelFigures, ModelSpeed
 from autoparser.analysis.decoding.message_rendering import MessageRendering
 
-from .blocks import Blocks, Row, heading, prose, rows, sentence
+from .blocks import Block, Blocks, Row, heading, prose, rows, sentence
 from .terminal import report_text
 from .visible import marker_text, shorten_middle, visible
 
@@ -140,26 +140,22 @@ def _renderings(report: DecodingReport) -> Blocks:
     return [*heading("Re-rendering by the template"), *rows(pairs)]
 
 
-def _faults(report: DecodingReport) -> Blocks:
-    drawn: Blocks = []
+def _faults(report: DecodingReport) -> Iterator[Block]:
     if report.faults:
-        drawn += heading("Faults")
+        yield from heading("Faults")
         pairs = [(f"{count:>5}", Text(fault.value)) for fault, count in report.faults.items()]
-        drawn += rows(pairs)
+        yield from rows(pairs)
     # Counts come before the examples, which may fill several screens.
     for fault, example in report.examples.items():
-        drawn += heading(f"{fault.value[0].upper()}{fault.value[1:]}: first in {example.name}")
-        drawn += _example("what", example)
-    return drawn
+        yield from heading(f"{fault.value[0].upper()}{fault.value[1:]}: first in {example.name}")
+        yield from _example("what", example)
 
 
-def _differences(report: DecodingReport) -> Blocks:
-    drawn: Blocks = []
+def _differences(report: DecodingReport) -> Iterator[Block]:
     for rendering, example in report.differences.items():
-        drawn += heading(f"Shortest example: {example.name}")
-        drawn += prose(rendering.value)
-        drawn += _example("why", example)
-    return drawn
+        yield from heading(f"Shortest example: {example.name}")
+        yield from prose(rendering.value)
+        yield from _example("why", example)
 
 
 def _example(word: str, example: AnswerExample) -> Blocks:
@@ -170,16 +166,14 @@ def _example(word: str, example: AnswerExample) -> Blocks:
     return rows(pairs, words=False)
 
 
-def _answers(report: DecodingReport) -> Blocks:
-    drawn: Blocks = []
+def _answers(report: DecodingReport) -> Iterator[Block]:
     for judged in report.judged_answers:
-        drawn += heading(judged.answer.name)
+        yield from heading(judged.answer.name)
         pairs = [
             ("is", Text(visible("; ".join(_verdict_words(judged.judgment))))),
             ("answer", Text(marker_text(judged.answer.text))),
         ]
-        drawn += rows(pairs, words=False)
-    return drawn
+        yield from rows(pairs, words=False)
 
 
 def _verdict_words(judgment: AnswerJudgment) -> Iterator[str]:

@@ -36,7 +36,6 @@ from .blocks import Blocks, Paragraph, Picture, Row, heading, join_texts, rows, 
 from .visible import lines, quote_marker
 
 _FULL = Message("Let me look.", "Two cities, so two lookups.")
-_PART_OF = {TurnPart.REASONING: "reasoning", TurnPart.CONTENT: "content", TurnPart.CALLS: "calls"}
 
 
 def example_message(format_: TurnFormat) -> Message:
@@ -49,7 +48,7 @@ def example_message(format_: TurnFormat) -> Message:
         layout = format_.layouts[presence]
         written = {name for name, there in presence._asdict().items() if there}
         # The template drops a part of such a message, so that a sample would not show it.
-        if {_PART_OF[part] for part in layout.parts} != written:
+        if {part.value for part in layout.parts} != written:
             continue
         # Two calls show what separates them, but some templates refuse more than one.
         for calls in (2, 1):

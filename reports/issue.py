@@ -16,6 +16,7 @@ from autoparser.analysis.core.conversation import Json, Tool, tool_function
 from autoparser.analysis.core.provenance import NamedTemplate
 from autoparser.analysis.engines.output_reading import ExplainedOutput
 from autoparser.analysis.formats.lost_calls import LossReason
+from autoparser.analysis.history.client_memory import json_value
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, all_read
 
 from .explanation import cause_sentence, departures, outcome_words, way_out
@@ -150,14 +151,9 @@ def _message_text(message: ParsedMessage) -> str:
     found: dict[str, Json] = {"content": message.content}
     if message.reasoning_content:
         found["reasoning_content"] = message.reasoning_content
-    calls: list[Json] = []
-    for call in message.tool_calls:
-        try:
-            arguments: Json = json.loads(call.arguments)
-        # A call that was cut or malformed has arguments that are not JSON.
-        except ValueError:
-            arguments = call.arguments
-        calls.append({"name": call.name, "arguments": arguments})
+    calls: list[Json] = [
+        {"name": call.name, "arguments": json_value(call.arguments)} for call in message.tool_calls
+    ]
     if calls:
         found["tool_calls"] = calls
     return json.dumps(found, indent=2, ensure_ascii=False)

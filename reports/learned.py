@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -17,7 +17,7 @@ from autoparser.analysis.teaching.example_learning import ExampleVerdict, Taught
 from autoparser.analysis.teaching.output_learning import InferredFormat, LoggedReading
 from autoparser.analysis.teaching.taught_analysis import UsedFormat
 
-from .blocks import Block, Blocks, Row, heading, prose, rows
+from .blocks import Block, heading, prose, rows
 from .terminal import report_text
 from .visible import visible
 
@@ -106,77 +106,49 @@ def learned_document(learning: TaughtFormat | InferredFormat, *, ok: bool) -> di
 
 def learned_report(learning: TaughtFormat | InferredFormat, width: int) -> Text:
     """Report on learning; the format itself is in the file."""
+    return report_text(_learned_lines(learning), width)
+
+
+def _learned_lines(learning: TaughtFormat | InferredFormat) -> Iterator[Block]:
     if isinstance(learning, TaughtFormat):
-        return report_text(_taught_lines(learning), width)
-    return report_text(_inferred_lines(learning), width)
-
-
-def _taught_lines(learning: TaughtFormat) -> Iterator[Block]:
-    # A format may read more than it writes, so both are counted.
-    exact = sum(example.exact for example in learning.examples)
-    read = sum(example.read for example in learning.examples)
-    total = len(learning.examples)
-    words = f"{read} of {total} examples parse to their messages,"
-    words += f" and {exact} re-render exactly."
+        unit, odd_title = "example", "Examples that differ from the others"
+        # A format may read more than it writes, so both are counted.
+        exact = sum(example.exact for example in learning.examples)
+        words = f"{learning.read} of {len(learning.examples)} examples parse to their messages,"
+        words += f" and {exact} re-render exactly."
+        odd = [(verdict.example.place, _departing_example(verdict)) for verdict in learning.odd]
+    else:
+        unit, odd_title = "output", "Outputs that do not fit"
+        total = len(learning.readings)
+        words = f"{total - len(learning.odd)} of {total} outputs parse completely and re-render"
+        words += f" exactly, with {learning.calls} calls that fit the tools."
+        odd = [(reading.output.place, _departing_output(reading)) for reading in learning.odd]
     yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
-    yield from _used_lines(learning)
-    yield from _evidence_lines(learning)
-    yield from _guess_lines(learning.guesses, "example")
-    odd = [(verdict.example.place, _departing_example(verdict)) for verdict in learning.odd]
-    yield from _odd_lines("Examples that differ from the others", odd)
-
-
-def _inferred_lines(learning: InferredFormat) -> Iterator[Block]:
-    total = len(learning.readings)
-    fitting = total - len(learning.odd)
-    words = f"{fitting} of {total} outputs parse completely and re-render exactly,"
-    words += f" with {learning.calls} calls that fit the tools."
-    yield from prose(Text(words, style="green" if learning.ok else "yellow"), indent=0)
-    yield from _used_lines(learning)
-    yield from _evidence_lines(learning)
-    # Outputs have no labels: one call as written shows whether the conclusion is right.
-    call = next((reading.message for reading in learning.readings if _is_call(reading)), None)
-    learned = _learned_format(learning)
-    if call is not None and learned.calls is not None:
-        yield from heading("A tool call as the format writes it")
-        yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
-    yield from _guess_lines(learning.guesses, "output")
-    odd = [(reading.output.place, _departing_output(reading)) for reading in learning.odd]
-    yield from _odd_lines("Outputs that do not fit", odd)
-
-
-def _used_lines(learning: TaughtFormat | InferredFormat) -> Iterator[Block]:
     yield from prose(Text(f"{_USED[learning.used]}: {learning.reason}."), indent=0)
     if learning.used is UsedFormat.BOTH:
         yield from prose(Text(_GRAMMAR), indent=0)
+    learned = _learned_format(learning)
+    evidence = learned.evidence
+    pairs = [(part.value, Text(evidence[part].value)) for part in TurnPart if part in evidence]
+    yield from (*heading("Evidence"), *rows(pairs))
+    # Outputs have no labels: one call as written shows whether the conclusion is right.
+    readings = learning.readings if isinstance(learning, InferredFormat) else ()
+    call = next((reading.message for reading in readings if _is_call(reading)), None)
+    if call is not None and learned.calls is not None:
+        yield from heading("A tool call as the format writes it")
+        yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
+    if learning.guesses:
+        yield from heading(f"Guesses, since no {unit} shows them")
+    for guess in learning.guesses:
+        yield from prose(f"{guess}.")
+    if odd:
+        yield from (*heading(odd_title), *rows(odd))
 
 
 def _learned_format(learning: TaughtFormat | InferredFormat) -> TurnFormat:
     """Return the learned format: the one beside the template's, if any."""
     analysis: Analysis = learning.analysis
     return analysis.format if analysis.also is None else analysis.also.default.format
-
-
-def _evidence_lines(learning: TaughtFormat | InferredFormat) -> Blocks:
-    """Name the evidence for each part."""
-    evidence: Mapping[TurnPart, EvidenceKind] = _learned_format(learning).evidence
-    pairs = [(part.value, Text(evidence[part].value)) for part in TurnPart if part in evidence]
-    return [*heading("Evidence"), *rows(pairs)]
-
-
-def _guess_lines(guesses: Sequence[str], unit: str) -> Blocks:
-    """List unconfirmed assumptions; `unit` could confirm them, such as `example`."""
-    if not guesses:
-        return []
-    drawn = heading(f"Guesses, since no {unit} shows them")
-    for guess in guesses:
-        drawn += prose(f"{guess}.")
-    return drawn
-
-
-def _odd_lines(title: str, odd: Sequence[Row]) -> Blocks:
-    """List the unusual inputs."""
-    return [*heading(title), *rows(odd)] if odd else []
 
 
 def _is_call(reading: LoggedReading) -> bool:

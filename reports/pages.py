@@ -33,7 +33,6 @@ from .blocks import (
     MARKER,
     Block,
     Blocks,
-    Fitted,
     Gap,
     Heading,
     StyledRun,
@@ -167,9 +166,9 @@ def _environment() -> Environment:
     )
     filters: dict[str, Callable[..., object]] = {
         "address": address,
-        "chosen": _choose_blocks,
+        "chosen": lambda block: block.choose(_WIDTH),
         "edges": _edges,
-        "kind": _kind,
+        "kind": lambda block: type(block).__name__,
         "own_text": _own_text,
         "shared_text": _shared_text,
         "signs": signs,
@@ -178,14 +177,6 @@ def _environment() -> Environment:
     }
     made.filters.update(filters)
     return made
-
-
-def _kind(block: Block) -> str:
-    return type(block).__name__
-
-
-def _choose_blocks(block: Fitted) -> Blocks:
-    return block.choose(_WIDTH)
 
 
 def _written_text(value: object) -> object:

@@ -8,7 +8,7 @@ The first rows compare prompts and parsed texts with the template, such as for a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 from msgspec import convert
@@ -37,7 +37,7 @@ from autoparser.analysis.engines.server_probe import (
 )
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .blocks import Blocks, Excerpt, Row, heading, prose, rows, sentence
+from .blocks import Block, Blocks, Excerpt, Row, heading, prose, rows, sentence
 from .terminal import report_text
 from .visible import marker_text, setting_words, shell_word, visible
 
@@ -145,15 +145,14 @@ def _verdicts(probe: ServerProbe) -> Text:
     return found
 
 
-def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
-    drawn: Blocks = []
+def _prompts(prompts: Sequence[ComparedPrompt]) -> Iterator[Block]:
     for prompt in prompts:
         # Equal prompts are counted above.
         if prompt.same:
             continue
-        drawn += heading(f"The prompt of {prompt.title} differs")
+        yield from heading(f"The prompt of {prompt.title} differs")
         if prompt.served is None:
-            drawn += prose(visible(prompt.refusal))
+            yield from prose(visible(prompt.refusal))
             continue
         # Prompts with tools are long, and differ late.
         start = max(0, prompt.parting - AROUND)
@@ -161,30 +160,28 @@ def _prompts(prompts: Sequence[ComparedPrompt]) -> Blocks:
             ("template", Text(marker_text(_shorten_text(prompt.rendered[start:])))),
             ("server", Text(marker_text(_shorten_text(prompt.served[start:])))),
         ]
-        drawn += rows(pairs, words=False)
-    return drawn
+        yield from rows(pairs, words=False)
 
 
-def _read_otherwise(probe: ServerProbe) -> Blocks:
-    drawn: Blocks = []
+def _read_otherwise(probe: ServerProbe) -> Iterator[Block]:
     for text in probe.texts:
         if text.verdict is ReadVerdict.REFUSED:
-            drawn += heading(f"The server fails on {text.known_text.title}")
-            drawn += rows([_text_row(text), ("it says", Text(visible(text.refusal)))])
+            yield from heading(f"The server fails on {text.known_text.title}")
+            yield from rows([_text_row(text), ("it says", Text(visible(text.refusal)))])
         elif text.verdict is ReadVerdict.DIFFERENT:
-            drawn += heading(f"Misread: {text.known_text.title}")
-            drawn += rows([_text_row(text), *_difference_rows(text.differences)], words=False)
-    return drawn
+            yield from heading(f"Misread: {text.known_text.title}")
+            pairs = [_text_row(text), *_difference_rows(text.differences, "expected", "read")]
+            yield from rows(pairs, words=False)
 
 
 def _text_row(text: ProbedText) -> Row:
     return "text", Text(marker_text(_shorten_text(text.known_text.text)))
 
 
-def _difference_rows(differences: Sequence[PartDifference]) -> Iterator[Row]:
+def _difference_rows(differences: Iterable[PartDifference], meant: str, came: str) -> Iterator[Row]:
     for difference in differences:
-        yield f"{difference.part} expected", Text(_shown_value(difference.meant))
-        yield f"{difference.part} read", Text(_shown_value(difference.came))
+        yield f"{difference.part} {meant}", Text(_shown_value(difference.meant))
+        yield f"{difference.part} {came}", Text(_shown_value(difference.came))
 
 
 def _shown_value(value: Json) -> str:
@@ -207,25 +204,20 @@ def _at_edges(probe: ServerProbe) -> Blocks:
         return []
     return [
         *heading("Whitespace at the edges, first case of each part"),
-        *rows(list(_difference_rows(list(first.values()))), words=False),
+        *rows(_difference_rows(first.values(), "expected", "read"), words=False),
     ]
 
 
-def _streams(probe: ServerProbe) -> Blocks:
-    drawn: Blocks = []
+def _streams(probe: ServerProbe) -> Iterator[Block]:
     for text in probe.texts:
         if text.stream_refusal:
-            drawn += heading(f"The server fails on the stream of {text.known_text.title}")
-            drawn += prose(visible(text.stream_refusal))
+            yield from heading(f"The server fails on the stream of {text.known_text.title}")
+            yield from prose(visible(text.stream_refusal))
         # Compared with the whole answer, not with the meaning: that is judged above.
         elif text.stream_differences:
-            drawn += heading(f"The stream differs: {text.known_text.title}")
-            pairs: list[Row] = []
-            for found in text.stream_differences:
-                pairs.append((f"{found.part} at once", Text(_shown_value(found.meant))))
-                pairs.append((f"{found.part} streamed", Text(_shown_value(found.came))))
-            drawn += rows(pairs, words=False)
-    return drawn
+            yield from heading(f"The stream differs: {text.known_text.title}")
+            pairs = _difference_rows(text.stream_differences, "at once", "streamed")
+            yield from rows(pairs, words=False)
 
 
 def _blind(probe: ServerProbe) -> Blocks:
@@ -237,17 +229,14 @@ def _blind(probe: ServerProbe) -> Blocks:
     return drawn
 
 
-def _ranking(probe: ServerProbe) -> Blocks:
+def _ranking(probe: ServerProbe) -> Iterator[Block]:
     ranked, served = probe.ranking, probe.served
     if ranked is None:
-        return []
-    drawn = [
-        *_scores("Reasoning parsers", ranked.reasoning, served.reasoning_parser),
-        *_scores("Tool-call parsers", ranked.calls, served.tool_parser),
-    ]
+        return
+    yield from _scores("Reasoning parsers", ranked.reasoning, served.reasoning_parser)
+    yield from _scores("Tool-call parsers", ranked.calls, served.tool_parser)
     if ranked.unknown:
-        drawn += prose(f"{len(ranked.unknown)} names that it rejects for any text")
-    return drawn
+        yield from prose(f"{len(ranked.unknown)} names that it rejects for any text")
 
 
 def _installed_parsers(probe: ServerProbe) -> Blocks:

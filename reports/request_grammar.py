@@ -101,27 +101,26 @@ def acceptance_report(
     return report_text([*shown_place, *rows(_acceptance_rows(acceptance, unit))], width)
 
 
-def _acceptance_rows(acceptance: TextAcceptance, unit: str) -> list[Row]:
+def _acceptance_rows(acceptance: TextAcceptance, unit: str) -> Iterator[Row]:
     # The most precise place that is known: argument, call, part.
     where = Text("at the beginning" if acceptance.part is None else _PARTS[acceptance.part])
     if acceptance.argument:
         where = sentence("in the argument ", quote_marker(acceptance.argument))
     if acceptance.call:
         where = sentence(where, " of ", quote_marker(acceptance.call))
-    facts: list[Row] = [("Where", where)]
+    yield ("Where", where)
     if acceptance.refused is not None:
         refused = quote_marker(acceptance.refused)
         if acceptance.completes:
             refused = sentence(refused, ", which completes ", quote_marker(acceptance.completes))
-        facts.append(("Refused", refused))
+        yield ("Refused", refused)
     ways = [_way(*range_) for range_ in _ranges(acceptance.allowed)]
     # Too many choices to list, such as any letter.
     if acceptance.choices and not ways:
         ways.append(Text(f"{acceptance.choices} {unit}s"))
     if acceptance.may_end:
         ways.append(Text("the end"))
-    facts.append(("Allowed", join_texts(ways, " or ") if ways else Text("nothing")))
-    return facts
+    yield ("Allowed", join_texts(ways, " or ") if ways else Text("nothing"))
 
 
 def _ranges(ways: Sequence[str]) -> list[tuple[str, str]]:

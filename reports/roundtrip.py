@@ -53,6 +53,7 @@ from autoparser.analysis.history.turn_variations import VARIATIONS
 from autoparser.analysis.parsing.parsed_message import Status
 
 from .blocks import (
+    Block,
     Blocks,
     Departure,
     DepartureSide,
@@ -172,33 +173,31 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
     return drawn
 
 
-def _conditions_played(round_trip: RoundTrip) -> Blocks:
+def _conditions_played(round_trip: RoundTrip) -> Iterator[Block]:
     """Describe the settings and limits of the scenarios."""
-    drawn: Blocks = []
     # A reached limit is not a verdict on the template, so report these renders first.
     if round_trip.beyond:
         words = f"{counted_noun(round_trip.beyond, 'render')} exceeded a limit and got no verdict."
-        drawn += prose(sentence((words, "red"), " Raise the limit with --timeout."), indent=0)
+        yield from prose(sentence((words, "red"), " Raise the limit with --timeout."), indent=0)
     usual = round_trip.settings[0]
     tried = len(round_trip.settings) - 1
     if round_trip.profile is not None:
         # The version names the package, and so the engine.
-        drawn += prose(f"Simulated engine: {round_trip.profile.version}.", indent=0)
+        yield from prose(f"Simulated engine: {round_trip.profile.version}.", indent=0)
     # The first setting is the usual one, as for a template that raises without a switch.
     words = f"Tested with {setting_words(usual) or 'default settings'}"
     if tried:
         words += f", and {counted_noun(tried, 'more setting')}"
     if round_trip.untried:
         words += f"; {round_trip.untried} not tested"
-    drawn += prose(f"{words}.", indent=0)
+    yield from prose(f"{words}.", indent=0)
     for stop, size in round_trip.split_stops:
         warning = sentence(
             ("The stop string ", "yellow"),
             quote_marker(stop),
             (f" is {size} tokens, so the tokenizer may not be the model's", "yellow"),
         )
-        drawn += prose(warning, indent=0)
-    return drawn
+        yield from prose(warning, indent=0)
 
 
 def _confirmed_turns(round_trip: RoundTrip) -> Blocks:
@@ -475,9 +474,8 @@ _COUNTED = {
 """Words behind a count, for causes whose own words are a noun."""
 
 
-def _why(round_trip: RoundTrip) -> Blocks:
+def _why(round_trip: RoundTrip) -> Iterator[Block]:
     """Count the causes of each culprit, the most frequent first."""
-    drawn: Blocks = []
     for fault, words in FAULTS.items():
         verdicts = [row.verdict for row in round_trip.rows if row.verdict.fault is fault]
         causes = Counter(verdict.cause for verdict in verdicts if verdict.cause is not None)
@@ -491,22 +489,19 @@ def _why(round_trip: RoundTrip) -> Blocks:
         more = sum(n for _, n in causes.most_common()[shown:])
         listed = join_texts([*named[:shown], *([Text(f"{more} more")] if more else [])], ", ")
         title = (f"{words}: {causes.total()}", "bold")
-        drawn += prose(sentence(title, " (", listed, ")"), indent=0, hang=2)
-    return drawn
+        yield from prose(sentence(title, " (", listed, ")"), indent=0, hang=2)
 
 
-def _settings(round_trip: RoundTrip) -> Blocks:
+def _settings(round_trip: RoundTrip) -> Iterator[Block]:
     """Name the settings that change verdicts, with the number of scenarios."""
     counted = Counter(
         words for row in round_trip.rows for words in verdict_conditions(row, round_trip)
     )
-    drawn: Blocks = []
     for words, count in counted.most_common(SETTINGS_SHOWN):
         left_out = len(counted) - SETTINGS_SHOWN
         more = f"; {left_out} more: --full" if left_out > 0 else ""
         total = len(round_trip.rows)
-        drawn += prose(f"Other settings: {words} ({count} of {total}){more}", indent=0, hang=2)
-    return drawn
+        yield from prose(f"Other settings: {words} ({count} of {total}){more}", indent=0, hang=2)
 
 
 def _weightiest(round_trip: RoundTrip) -> Blocks:

@@ -12,7 +12,7 @@ from autoparser.analysis.core.documents import JsonDocument, document_json
 from autoparser.analysis.overview.comparison import Comparison
 from autoparser.analysis.overview.template_history import RevisionChange
 
-from .blocks import Blocks, Heading, badge, lead, prose, rows
+from .blocks import Block, Blocks, Heading, badge, lead, prose, rows
 from .comparison import (
     comparison_blocks,
     difference_counts,
@@ -73,21 +73,18 @@ def _lead_words(changes: Sequence[RevisionChange], source: str) -> str:
     return f"{source}: {counted_noun(len(changes), 'revision')} of the template, newest first"
 
 
-def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Blocks:
-    drawn: Blocks = []
+def _revisions(changes: Sequence[RevisionChange], *, in_full: bool) -> Iterator[Block]:
     for number, change in enumerate(changes, 1):
         revision = change.revision
         words = (_short_hash(change), revision.date, revision.author, revision.subject)
         title = "  ".join(visible(word) for word in words if word)
-        drawn.append(Heading(Text(title), f"revision-{number}", revision.date))
+        yield Heading(Text(title), f"revision-{number}", revision.date)
         for block in _revision_blocks(change, in_full=in_full):
             # One level below the heading of the revision, whose section this is.
-            drawn += (
-                lead(Text(block.title.plain, style="bold"))
-                if isinstance(block, Heading)
-                else [block]
-            )
-    return drawn
+            if isinstance(block, Heading):
+                yield from lead(Text(block.title.plain, style="bold"))
+            else:
+                yield block
 
 
 def _short_hash(change: RevisionChange) -> str:

@@ -305,7 +305,7 @@ def _release_findings(report: LintReport) -> Sequence[LintFinding]:
 _KINDS = {Severity.ERROR: "bad", Severity.WARNING: "doubt", Severity.INFO: "plain"}
 
 
-def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
+def _findings(report: LintReport, template: ChatTemplate) -> Iterator[Block]:
     """List the rules' findings, the most severe first, each with its line and evidence.
 
     Findings outside the default profile are folded, as in `autoparser lint`.
@@ -313,22 +313,21 @@ def _findings(report: LintReport, template: ChatTemplate) -> Blocks:
     at_once = _release_findings(report)
     # Conventions of most templates would bury the faults.
     folded = [finding for finding in report.findings if finding not in at_once]
-    drawn: Blocks = [Heading(Text("Findings"), "findings", str(len(at_once)))]
+    yield Heading(Text("Findings"), "findings", str(len(at_once)))
     if at_once:
-        drawn.append(_finding_entries(at_once, template))
+        yield _finding_entries(at_once, template)
     else:
         nothing = f"No findings in the profile {Profile.RELEASE}."
-        drawn += lead(nothing if folded else "No findings.")
+        yield from lead(nothing if folded else "No findings.")
     if folded:
         words = f"{counted_noun(len(folded), 'finding')} outside the profile {Profile.RELEASE}"
-        drawn.append(Fold(Text(words), [_finding_entries(folded, template)]))
+        yield Fold(Text(words), [_finding_entries(folded, template)])
     if report.left_out:
         left_out = [
             (code(rule.code), Text(f"{rule.summary}: needs {need.value}"))
             for rule, need in report.left_out
         ]
-        drawn.append(Fold(Text(f"{counted_noun(len(left_out), 'rule')} not run"), rows(left_out)))
-    return drawn
+        yield Fold(Text(f"{counted_noun(len(left_out), 'rule')} not run"), rows(left_out))
 
 
 def _finding_entries(findings: Sequence[LintFinding], template: ChatTemplate) -> Entries:
@@ -490,21 +489,20 @@ def _modes(learned: LearnedFormat) -> Blocks:
     return [Heading(Text("Modes"), "modes"), *lead(words), *shown]
 
 
-def _switch_views(views: Sequence[SwitchView]) -> Blocks:
+def _switch_views(views: Sequence[SwitchView]) -> Iterator[Block]:
     """Fold the turn under each setting that changes it; the first is the default."""
     if not views:
-        return []
+        return
     usual, *others = views
     # A switch of the prompt's beginning changes no turn.
     alike = [other for other in others if _turn_text(other) == _turn_text(usual)]
     changing = [other for other in others if other not in alike]
     words = "The rendered turn, with one switch set at a time."
-    drawn = [Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words)]
-    drawn += [_view(view) for view in (usual, *changing)]
+    yield from (Heading(Text("A turn per switch"), "views", str(len(others))), *lead(words))
+    yield from map(_view, (usual, *changing))
     if alike:
         names = [code(setting_words(view.setting)) for view in alike]
-        drawn += prose(sentence("The same as with nothing set: ", join_texts(names, " ")))
-    return drawn
+        yield from prose(sentence("The same as with nothing set: ", join_texts(names, " ")))
 
 
 def _turn_text(view: SwitchView) -> tuple[str, str]:

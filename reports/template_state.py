@@ -95,9 +95,9 @@ class StatePage:
 
 def state_page(state: TemplateState, title: str, name: str) -> StatePage:
     """Return a page about the templates that `title` names; `name` begins the pictures' names."""
-    shown = {count.claim: count for count in state.claims}
     # A claim about calls has no share if no template writes calls.
-    claims = sorted((row for row in shown.values() if row.whole), key=_share, reverse=True)
+    claims = [row for row in state.claims if row.whole]
+    claims.sort(key=lambda row: row.count / row.whole, reverse=True)
     faults, calls = f"{name}-faults.svg", f"{name}-calls.svg"
     lines = [
         *_beginning(state, title),
@@ -108,8 +108,9 @@ def state_page(state: TemplateState, title: str, name: str) -> StatePage:
         *_mistakes(state),
         *_ending(),
     ]
+    claim_bars = [ChartBar(_CLAIMS[row.claim][0], row.count, row.whole) for row in claims]
     pictures = {
-        faults: bar_chart("Faults, by share of templates", [_claim_bar(count) for count in claims]),
+        faults: bar_chart("Faults, by share of templates", claim_bars),
         calls: bar_chart(
             "How templates write a tool call",
             [
@@ -139,14 +140,6 @@ def _beginning(state: TemplateState, title: str) -> Iterator[str]:
         " that it renders differently the next time is computed again by the server, and misleads a"
         " trainer."
     )
-
-
-def _share(count: ClaimCount) -> float:
-    return count.count / count.whole
-
-
-def _claim_bar(count: ClaimCount) -> ChartBar:
-    return ChartBar(_CLAIMS[count.claim][0], count.count, count.whole)
 
 
 def _claims(claims: Sequence[ClaimCount], picture: str) -> Iterator[str]:

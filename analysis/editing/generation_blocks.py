@@ -26,6 +26,7 @@ from autoparser.analysis.history.training_template import (
     AttributedTurns,
     TrainingTemplateError,
     attributed_turns,
+    join_ranges,
     prove_training_template,
 )
 from autoparser.analysis.templates.chat_template import ChatTemplate
@@ -430,17 +431,8 @@ def _uses(
         place = places.get(span.start)
         if place is not None and span.text:
             model = any(turns.roles[segment.message] == "assistant" for segment in inside)
-            yield place, _Use(len(span.text), _join_stretches(sampled), model)
+            yield place, _Use(len(span.text), tuple(join_ranges(sampled)), model)
         start = end
-
-
-def _join_stretches(stretches: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Join adjacent stretches."""
-    found: list[tuple[int, int]] = []
-    for start, end in stretches:
-        begun = found.pop()[0] if found and found[-1][1] == start else start
-        found.append((begun, end))
-    return tuple(found)
 
 
 def _owner(uses: list[_Use]) -> StretchOwner:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from msgspec import structs
 
@@ -379,7 +379,7 @@ def _respell(plain: ProofConversation) -> Iterator[Respelled]:
                 for message in plain.messages
             ]
             yield f"a {other}'s message", sent, {}
-            as_list = [_list_content(other)(dict(message)) for message in sent]
+            as_list = [_list_content(dict(message), (other,)) for message in sent]
             yield f"a {other}'s message as a list of parts", as_list, {}
     if plain.tools is None:
         yield "an empty list of tools", plain.messages, {"tools": []}
@@ -395,40 +395,29 @@ def _no_content(message: dict[str, Json]) -> dict[str, Json]:
     return message
 
 
-def _set_content(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    """Return a change that sets empty content to a value."""
-    return lambda message: message if message.get("content") else {**message, "content": value}
+def _set_content(message: dict[str, Json], value: Json) -> dict[str, Json]:
+    """Set empty content to a value."""
+    return message if message.get("content") else {**message, "content": value}
 
 
-def _list_content(*roles: str) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    def change(message: dict[str, Json]) -> dict[str, Json]:
-        content = message.get("content")
-        if message["role"] not in roles or not (isinstance(content, str) and content):
-            return message
-        texts: Json = [{"type": "text", "text": content}]
-        return {**message, "content": texts}
-
-    return change
+def _list_content(message: dict[str, Json], roles: Sequence[str]) -> dict[str, Json]:
+    content = message.get("content")
+    if message["role"] not in roles or not (isinstance(content, str) and content):
+        return message
+    return {**message, "content": [{"type": "text", "text": content}]}
 
 
-def _set_reasoning(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    def change(message: dict[str, Json]) -> dict[str, Json]:
-        given = any(message.get(name) for name in REASONING_FIELDS)
-        if message["role"] != "assistant" or given:
-            return message
-        return {**message, **dict.fromkeys(REASONING_FIELDS, value)}
-
-    return change
+def _set_reasoning(message: dict[str, Json], value: Json) -> dict[str, Json]:
+    given = any(message.get(name) for name in REASONING_FIELDS)
+    if message["role"] != "assistant" or given:
+        return message
+    return {**message, **dict.fromkeys(REASONING_FIELDS, value)}
 
 
-def _set_calls(value: Json) -> Callable[[dict[str, Json]], dict[str, Json]]:
-    """Return a change that gives answers without calls this value."""
-
-    def change(message: dict[str, Json]) -> dict[str, Json]:
-        plain = message["role"] == "assistant" and "tool_calls" not in message
-        return {**message, "tool_calls": value} if plain else message
-
-    return change
+def _set_calls(message: dict[str, Json], value: Json) -> dict[str, Json]:
+    """Give an answer without calls this value."""
+    plain = message["role"] == "assistant" and "tool_calls" not in message
+    return {**message, "tool_calls": value} if plain else message
 
 
 def _other_arguments(message: dict[str, Json]) -> dict[str, Json]:
@@ -449,19 +438,21 @@ def _other_call(call: Json) -> Json:
     return {**call, "arguments": json.dumps(arguments, ensure_ascii=False)}
 
 
-_CHANGES = {
-    "null content": _set_content(None),
+_CHANGES: Mapping[str, Callable[[dict[str, Json]], dict[str, Json]]] = {
+    "null content": partial(_set_content, value=None),
     "no content": _no_content,
-    "empty content": _set_content(""),
-    "content as a list of parts": _list_content("system", "user", "assistant", "tool"),
+    "empty content": partial(_set_content, value=""),
+    "content as a list of parts": partial(
+        _list_content, roles=("system", "user", "assistant", "tool")
+    ),
     **{
-        f"content of {role} as a list of parts": _list_content(role)
+        f"content of {role} as a list of parts": partial(_list_content, roles=(role,))
         for role in ("system", "assistant")
     },
-    "null reasoning": _set_reasoning(None),
-    "empty reasoning": _set_reasoning(""),
-    "an empty list of calls": _set_calls([]),
-    "null tool_calls": _set_calls(None),
+    "null reasoning": partial(_set_reasoning, value=None),
+    "empty reasoning": partial(_set_reasoning, value=""),
+    "an empty list of calls": partial(_set_calls, value=[]),
+    "null tool_calls": partial(_set_calls, value=None),
     "the other type of arguments (string or object)": _other_arguments,
 }
 

@@ -167,14 +167,11 @@ def _tags(text: str) -> Iterator[_PlacedTag]:
             start = begun.start + len(begun.value) - len(begun.value.lstrip())
             end = token.start + len(token.value.rstrip())
             word = inside[0] if token.kind == "block_end" and inside else ""
-            yield _PlacedTag(start, end, "set_block" if _is_block(inside) else word)
+            is_block = inside[:1] == ["set"] and "=" not in inside
+            yield _PlacedTag(start, end, "set_block" if is_block else word)
             begun = None
         elif begun is not None and token.kind != "whitespace":
             inside.append(token.value)
-
-
-def _is_block(inside: Sequence[str]) -> bool:
-    return inside[:1] == ["set"] and "=" not in inside
 
 
 # The values of conditions. A part is an operand of `and`, `or` and `not`: `a` and `b > 1` in `a or

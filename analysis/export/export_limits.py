@@ -75,30 +75,23 @@ class ExportLimit(Struct, frozen=True):
 
     def concerns(self, message: Message) -> bool:
         """Return whether a message has an unexpressed part; ids never spoil the rest of it."""
-        match self.piece:
-            case MessagePiece.REASONING:
-                return bool(message.reasoning)
-            case MessagePiece.CONTENT:
-                return bool(message.content)
-            case MessagePiece.CONTENT_BESIDE_CALLS:
-                return bool(message.content and message.calls)
-            case MessagePiece.CALLS | MessagePiece.ARGUMENTS:
-                return bool(message.calls)
-            case MessagePiece.SEVERAL_CALLS:
-                return len(message.calls) > 1
-            case MessagePiece.NO_ARGUMENTS:
-                return any(not call.arguments for call in message.calls)
-            case MessagePiece.TYPES:
-                return any(json_type(value) in self.types for value in _argument_values(message))
-            case MessagePiece.STRINGS:
-                texts = [value for value in _argument_values(message) if isinstance(value, str)]
-                return any(self._has_character(text) for text in texts)
-            # The calls are read all the same; `promises` leaves ids aside.
-            case MessagePiece.IDS:
-                return False
-
-    def _has_character(self, text: str) -> bool:
-        return not self.characters or any(char in text for char in self.characters)
+        calls, values = message.calls, [*_argument_values(message)]
+        texts = [value for value in values if isinstance(value, str)]
+        # The calls are read all the same without ids; `promises` leaves ids aside.
+        concerned: dict[MessagePiece, object] = {
+            MessagePiece.REASONING: message.reasoning,
+            MessagePiece.CONTENT: message.content,
+            MessagePiece.CONTENT_BESIDE_CALLS: message.content and calls,
+            MessagePiece.CALLS: calls,
+            MessagePiece.ARGUMENTS: calls,
+            MessagePiece.SEVERAL_CALLS: len(calls) > 1,
+            MessagePiece.NO_ARGUMENTS: any(not call.arguments for call in calls),
+            MessagePiece.TYPES: any(json_type(value) in self.types for value in values),
+            MessagePiece.STRINGS: any({*self.characters} & {*text} for text in texts)
+            if self.characters
+            else texts,
+        }
+        return bool(concerned.get(self.piece))
 
 
 class Export(Struct, frozen=True):

@@ -67,10 +67,6 @@ class HistoryRenders:
         """Render prepared messages. Raises TemplateRenderError."""
         return self.template.render_prepared(self.variables(messages, generation))
 
-    def generation_text(self, messages: Messages, *, generation: bool = False) -> str:
-        """Render with marks around generation blocks. Raises TemplateRenderError."""
-        return self.template.render_generation(self.variables(messages, generation))
-
     def variables(self, messages: Messages, generation: bool) -> dict[str, object]:
         """Return the template's variables."""
         return {
@@ -109,7 +105,7 @@ def generation_ranges(
     """
     if not renders.template.marks_generation:
         return None
-    marked = renders.generation_text(messages, generation=generation)
+    marked = renders.template.render_generation(renders.variables(messages, generation))
     pieces = marked.split(GENERATION_OPEN)
     found: list[tuple[int, int]] = []
     length = len(pieces[0])

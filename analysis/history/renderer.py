@@ -13,7 +13,7 @@ import asyncio
 import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar, Unpack
 
 from tokenizers import Tokenizer
@@ -114,7 +114,14 @@ class Renderer:
                 + "}), with an empty text for a token that the model does not have",
             )
         self.analysis = analysis
-        self._made_of = (analysis, tokenizer, switches, thinking_retention, choices)
+        self._made_of = partial(
+            Renderer,
+            analysis,
+            tokenizer,
+            switches=switches,
+            thinking_retention=thinking_retention,
+            **choices,
+        )
         self.switches = checked_switches(switches)
         unread = analysis.unread(self.switches)
         for line in unread.values():
@@ -138,7 +145,7 @@ class Renderer:
 
     def __reduce__(self) -> tuple[Callable[..., Renderer], tuple[object, ...]]:
         """Return the arguments, of which a copy is made anew."""
-        return _made_again, self._made_of
+        return self._made_of, ()
 
     def __repr__(self) -> str:
         """Return which analysis it renders by, in one line."""
@@ -392,16 +399,6 @@ class Renderer:
             tools,
             force=force,
         )
-
-
-def _made_again(
-    analysis: Analysis,
-    tokenizer: Tokenizer | FastTokenizer,
-    switches: Mapping[str, object] | None,
-    retention: Literal["none", "tool_cycle", "all"],
-    choices: ReadingChoices,
-) -> Renderer:
-    return Renderer(analysis, tokenizer, switches=switches, thinking_retention=retention, **choices)
 
 
 def _has_text_arguments(message: Mapping[str, object]) -> bool:

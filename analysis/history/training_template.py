@@ -196,14 +196,14 @@ def _marked_ranges(
         marked = generation_ranges(others, messages, text, generation=generation)
     except TemplateRenderError:
         return []
-    return _join_ranges(marked or [])
+    return join_ranges(marked or [])
 
 
 def _find_deviations(
     whole: Attributed, marked: Sequence[tuple[int, int]], dialogue: Dialogue, messages: Messages
 ) -> Iterator[MismarkedTurn]:
     """Return the turns of a conversation that are marked differently than they are sampled."""
-    sampled = _join_ranges(
+    sampled = join_ranges(
         (segment.start, segment.end) for segment in whole.segments if segment.sampled
     )
     left_out = _ranges_outside(sampled, marked)
@@ -240,7 +240,7 @@ def _ranges_outside(
     return found
 
 
-def _join_ranges(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def join_ranges(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """Merge adjacent ranges."""
     found: list[tuple[int, int]] = []
     for start, end in stretches:

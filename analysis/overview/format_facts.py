@@ -29,14 +29,8 @@ from autoparser.analysis.formats.analysis_document import describe_format
 from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
-DOCUMENTED: Mapping[str, tuple[str, ...]] = {
-    "modes": ("modes",),
-    "flags": ("flags",),
-    "markers": ("markers",),
-    "JSON fields": ("json_fields",),
-    "shape of messages": ("shape",),
-}
-"""The place of each aspect in the document of an analysis."""
+DOCUMENTED = {"JSON fields": "json_fields", "shape of messages": "shape"}
+"""The keys of aspects in the document of an analysis, where they have another name there."""
 
 
 class FactChange(Struct, frozen=True):
@@ -114,10 +108,7 @@ def _format_facts(analysis: LearnedFormat) -> Iterator[Fact]:
 
 def _documented_facts(whole: Mapping[str, Json], *aspects: str) -> Iterator[Fact]:
     for aspect in aspects:
-        value: Json = dict(whole)
-        for key in DOCUMENTED[aspect]:
-            value = value.get(key) if isinstance(value, dict) else None
-        for name, leaf in _document_leaves(value, ""):
+        for name, leaf in _document_leaves(whole.get(DOCUMENTED.get(aspect, aspect)), ""):
             yield (aspect, name, ""), leaf
 
 

@@ -235,9 +235,9 @@ class SurveyRecord(Struct, frozen=True):
     @classmethod
     def failed(cls, source: str, digest: str, error: str) -> SurveyRecord:
         """Return the record of a template that cannot be analyzed."""
-        check, day = SurveyCheck(0, 0), _today()
-        record = cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
-        return structs.replace(record, date=day, version=__version__)
+        check = SurveyCheck(0, 0)
+        found = cls(SURVEY, source, digest, error, None, None, None, None, (), check, {})
+        return structs.replace(found, date=_today(), version=__version__)
 
     @property
     def ok(self) -> bool:
@@ -280,7 +280,11 @@ def survey_record(
     A saved format without its template has no round trips.
     """
     view, check, calls = learned.view, learned.check, learned.formats.fullest.calls
-    trips = _play_trips(learned) if isinstance(learned, Analysis) else ()
+    trips: tuple[TripRow, ...] = ()
+    if isinstance(learned, Analysis):
+        # In the default setting alone, so that templates of a corpus are comparable.
+        setting = learned.formats.fullest.setting or None
+        trips = round_trip(learned, shipped_scenarios(), setting=setting).rows
     blamed = [row for row in trips if row.verdict.fault is Culprit.TEMPLATE]
     return SurveyRecord(
         SURVEY,
@@ -354,15 +358,6 @@ def _survey_finding(finding: LintFinding) -> SurveyFinding:
 
 
 _RELEASE = FindingFilter(Profile.RELEASE)
-
-
-def _play_trips(analysis: Analysis) -> tuple[TripRow, ...]:
-    """Play the round trips.
-
-    They run in the template's default setting alone, so that templates of a corpus are comparable.
-    """
-    setting = analysis.formats.fullest.setting or None
-    return round_trip(analysis, shipped_scenarios(), setting=setting).rows
 
 
 def _count_causes(rows: Iterable[TripRow]) -> dict[str, int]:

@@ -25,7 +25,7 @@ from autoparser.analysis.lint.project_settings import FailOn
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 
-from .text import count_findings
+from .text import StatisticDocument, count_findings
 from .words import line_place
 
 
@@ -171,21 +171,6 @@ class BaselineDocument(JsonDocument, frozen=True):
     """Entries of the baseline that no longer match a finding, e.g. `0`."""
 
 
-class StatisticDocument(JsonDocument, frozen=True):
-    """The findings of one rule."""
-
-    code: RuleCode
-    """The rule, e.g. `"AP314"`."""
-    name: str
-    """The rule's name, e.g. `"later-system-message-dropped"`."""
-    findings: Count
-    """Number of its findings, e.g. `2`."""
-    templates: Count
-    """Number of templates with at least one, e.g. `2`."""
-    merged: Count
-    """Findings of other rules with the same cause, merged into this rule's, e.g. `0`."""
-
-
 class LintDocument(JsonDocument, frozen=True):
     """A run of the linter."""
 
@@ -228,10 +213,7 @@ def lint_document(run: LintRun) -> dict[str, Json]:
         _problems(run.left_out),
         # Null without a baseline, where 0 would mean that all of it still matches.
         BaselineDocument(run.vanished) if run.baseline else None,
-        tuple(
-            copy_fields(StatisticDocument, count, code=count.rule.code, name=count.rule.name)
-            for count in count_findings(run)
-        ),
+        tuple(count_findings(run)),
     )
     return document_json(document)
 

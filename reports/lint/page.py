@@ -9,7 +9,7 @@ from rich.text import Text
 
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.rule import Rule, RuleGroup, rule_profiles
-from autoparser.reports.blocks import Blocks, blank, excerpt, heading, prose, rows, sentence
+from autoparser.reports.blocks import Block, Blocks, blank, excerpt, heading, prose, rows, sentence
 from autoparser.reports.markdown import fence_lines
 from autoparser.reports.terminal import report_text
 from autoparser.reports.visible import visible
@@ -115,8 +115,7 @@ def rule_table(rules: Sequence[Rule], width: int) -> Text:
     return report_text(drawn, width, first_gap=False)
 
 
-def _rule_list(rules: Sequence[Rule]) -> Blocks:
-    drawn: Blocks = []
+def _rule_list(rules: Sequence[Rule]) -> Iterator[Block]:
     for rule in rules:
         head = sentence((f"{rule.code} ", SEVERITY_STYLES[rule.severity]), (rule.name, "bold"))
         weight = rule.severity.value
@@ -125,9 +124,8 @@ def _rule_list(rules: Sequence[Rule]) -> Blocks:
         if not rule.default:
             weight += ", not by default"
         head.append(f" ({weight})", style="dim")
-        drawn += prose(head, hang=6)
-        drawn += prose(rule.summary, indent=8)
-    return drawn
+        yield from prose(head, hang=6)
+        yield from prose(rule.summary, indent=8)
 
 
 def page_file(rule: Rule) -> str:

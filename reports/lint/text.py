@@ -14,17 +14,17 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from rich.cells import cell_len
 from rich.text import Text
 
+from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.verdicts import EvidenceKind
-from autoparser.analysis.lint.rule import Rule
 from autoparser.reports.blocks import (
     Blocks,
     Fitted,
@@ -346,54 +346,48 @@ def _finding_lines(run: LintRun) -> Iterator[str]:
         yield f"{place}: [problem] {problem_words(problem)}"
 
 
-class Counted(Struct, frozen=True):
-    """A rule with its number of findings."""
+class StatisticDocument(JsonDocument, frozen=True):
+    """The findings of one rule."""
 
-    rule: Rule
-    """The rule, e.g. that with the code `AP314`."""
-    findings: int
+    code: RuleCode
+    """The rule, e.g. `"AP314"`."""
+    name: str
+    """The rule's name, e.g. `"later-system-message-dropped"`."""
+    findings: Count
     """Number of its findings, e.g. `2`."""
-    templates: int
+    templates: Count
     """Number of templates with at least one, e.g. `2`."""
-    merged: int
+    merged: Count
     """Findings of other rules with the same cause, merged into this rule's, e.g. `0`."""
 
 
-def count_findings(run: LintRun) -> list[Counted]:
+def count_findings(run: LintRun) -> list[StatisticDocument]:
     """Count the findings of each rule, the most frequent first, then by code."""
-    findings: dict[str, int] = {}
-    templates: dict[str, set[int]] = {}
-    merged: dict[str, int] = {}
-    for at, template in enumerate(run.templates):
-        for finding in template.findings:
-            findings[finding.code] = findings.get(finding.code, 0) + 1
-            templates.setdefault(finding.code, set()).add(at)
-            for code in finding.also:
-                merged[code] = merged.get(code, 0) + 1
+    findings, templates, merged = Counter[str](), Counter[str](), Counter[str]()
+    for template in run.templates:
+        codes = [finding.code for finding in template.findings]
+        findings.update(codes)
+        templates.update({*codes})
+        merged.update(code for finding in template.findings for code in finding.also)
     rows = [
-        Counted(
-            rule,
-            findings.get(rule.code, 0),
-            len(templates.get(rule.code, ())),
-            merged.get(rule.code, 0),
+        StatisticDocument(
+            rule.code, rule.name, findings[rule.code], templates[rule.code], merged[rule.code]
         )
         for rule in run.rules
         if rule.code in findings or rule.code in merged
     ]
-    return sorted(rows, key=lambda row: (-row.templates, row.rule.code))
+    return sorted(rows, key=lambda row: (-row.templates, row.code))
 
 
 def statistics_report(run: LintRun, width: int) -> Text:
     """Return a table in lines of at most `width` cells, and the summary."""
+    styles = {rule.code: SEVERITY_STYLES[rule.severity] for rule in run.rules}
     counts = tuple(
         (
             Text(str(rule_count.findings)),
             Text(str(rule_count.templates)),
             Text(str(rule_count.merged or "")),
-            sentence(
-                (rule_count.rule.code, SEVERITY_STYLES[rule_count.rule.severity]),
-                f" {rule_count.rule.name}",
-            ),
+            sentence((rule_count.code, styles[rule_count.code]), f" {rule_count.name}"),
         )
         for rule_count in count_findings(run)
     )
