@@ -532,21 +532,23 @@ def _runs(text: Text) -> Iterator[StyledRun]:
         yield StyledRun(plain[start:end], tuple(dict.fromkeys(names)), tuple(tags))
 
 
+def split_pieces(before: str, left: str, right: str, after: str) -> tuple[DifferencePiece, ...]:
+    """Return the pieces of two texts that differ in one place."""
+    sides = ((Side.BOTH, before), (Side.LEFT, left), (Side.RIGHT, right), (Side.BOTH, after))
+    return tuple(DifferencePiece(side, text) for side, text in sides if text)
+
+
 def compare_texts(left: str, right: str) -> list[DifferencePiece]:
     """Cut two texts into shared pieces and pieces of only one text."""
     start = prefix_length(left, right)
     # Only after the prefix, so that no character of `aa` and `aaa` is counted twice.
     end = suffix_length(left[start:], right[start:])
     middle_left, middle_right = left[start : len(left) - end], right[start : len(right) - end]
-    pieces = [DifferencePiece(Side.BOTH, left[:start])]
+    before, after = left[:start], left[len(left) - end :]
     if max(len(middle_left), len(middle_right)) > COMPARED_CHARACTERS:
-        pieces += [
-            DifferencePiece(Side.LEFT, middle_left),
-            DifferencePiece(Side.RIGHT, middle_right),
-        ]
-    else:
-        pieces += _align_texts(middle_left, middle_right)
-    pieces.append(DifferencePiece(Side.BOTH, left[len(left) - end :]))
+        return [*split_pieces(before, middle_left, middle_right, after)]
+    middle = _align_texts(middle_left, middle_right)
+    pieces = (DifferencePiece(Side.BOTH, before), *middle, DifferencePiece(Side.BOTH, after))
     return [piece for piece in pieces if piece.text]
 
 

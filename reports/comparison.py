@@ -273,17 +273,17 @@ _OF_THE_TEMPLATE = frozenset({"switches", "generation prompt"})
 """Aspects with names chosen by the template: they are shown as code, where no mention is live."""
 
 
-def _fact_changes(facts: Sequence[FactChange], most: int | None = None) -> Blocks:
+def _fact_changes(facts: Sequence[FactChange], most: int | None = None) -> Iterator[Block]:
     if not facts:
-        return []
-    drawn: Blocks = [
+        return
+    yield from (
         Heading(Text("The format"), "format", str(len(facts))),
         *prose(Text(LEGEND, style="dim")),
-    ]
+    )
     shown = facts[: shown_count(len(facts), most)]
     for aspect, changes in groupby(shown, key=lambda change: change.aspect):
-        drawn.append(ValueChanges(aspect, tuple(map(_value_change, changes))))
-    return drawn + _more(len(facts) - len(shown))
+        yield ValueChanges(aspect, tuple(map(_value_change, changes)))
+    yield from _more(len(facts) - len(shown))
 
 
 def _value_change(change: FactChange) -> ValueChange:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
@@ -22,7 +22,7 @@ from autoparser.analysis.engines.engine_ranking import (
 )
 from autoparser.analysis.engines.plugin_check import CheckedPoint, CheckState, PluginCheck
 
-from .blocks import Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
+from .blocks import Block, Blocks, Fitted, blank, excerpt, heading, prose, rows, sentence
 from .terminal import drawn_lines, joined_lines, next_line, report_text
 from .visible import counted_noun, marker_text, shell_word, shorten_middle, visible
 
@@ -106,20 +106,20 @@ def _flag_words(ranking: EngineRanking, score: PairScore) -> str:
     return "no flag needed (parser derived from the template)"
 
 
-def _engine(ranking: EngineRanking) -> Blocks:
+def _engine(ranking: EngineRanking) -> Iterator[Block]:
     """Show an engine's best pairs, its automatic choice, and skipped parsers and texts."""
     offered = ranking.offered
     counts = f"{len(offered.tools)} tool-call parsers, {len(offered.reasoning)} reasoning parsers"
     if not offered.has_parsers:
         counts = "its own parser, derived from the template"
-    drawn = heading(visible(ranking.engine))
-    drawn += prose(visible(f"{counts}; {ranking.python}"))
+    yield from heading(visible(ranking.engine))
+    yield from prose(visible(f"{counts}; {ranking.python}"))
     # Pairs are ranked, the best first; the JSON has all of them.
     for score in ranking.pairs[:SHOWN]:
-        drawn += [*blank(), *_pair(score, _flag_words(ranking, score), ranking.alike)]
+        yield from [*blank(), *_pair(score, _flag_words(ranking, score), ranking.alike)]
     if ranking.auto is not None:
         words = f"auto (guessed from the template's text): {parser_flags(ranking.auto.pair)}"
-        drawn += [*blank(), *_pair(ranking.auto, words, ())]
+        yield from [*blank(), *_pair(ranking.auto, words, ())]
     # Several parsers may be unusable for the same reason.
     reasons: dict[str, list[str]] = {}
     for parser in ranking.unusable:
@@ -134,29 +134,27 @@ def _engine(ranking: EngineRanking) -> Blocks:
         first = next(iter(ranking.left_out.values()))
         skipped = counted_noun(len(ranking.left_out), "text")
         lines.append(f"{skipped} skipped, first: {shorten_middle(first, _LONGEST)}")
-    drawn += blank() if lines else []
+    yield from blank() if lines else []
     for line in lines:
-        drawn += prose(visible(line), hang=2)
-    return drawn
+        yield from prose(visible(line), hang=2)
 
 
-def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Blocks:
+def _pair(score: PairScore, name: str, alike: Sequence[Sequence[str]]) -> Iterator[Block]:
     style = "green" if score.all_right else ""
     counts = (
         f"correct {score.whole.right}/{score.total} (exact {score.whole.exact}),"
         f" streaming {score.streamed_right}"
     )
-    drawn = prose(sentence((visible(name), "bold")))
-    drawn += prose(sentence((counts, style)), 4)
+    yield from prose(sentence((visible(name), "bold")))
+    yield from prose(sentence((counts, style)), 4)
     same = [
         f"{names[0]} is equivalent here to {', '.join(names[1:])}"
         for names in alike
         if names[0] in (score.pair.tool, score.pair.reasoning)
     ]
-    drawn += [line for text in same for line in prose(visible(text), 4, hang=2)]
+    yield from [line for text in same for line in prose(visible(text), 4, hang=2)]
     if score.failure is not None:
-        drawn += _failure(score.failure)
-    return drawn
+        yield from _failure(score.failure)
 
 
 def _failure(failure: ParserFailure) -> Blocks:

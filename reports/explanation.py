@@ -23,7 +23,18 @@ from autoparser.analysis.formats.output_explanation import (
     PossibleCause,
 )
 
-from .blocks import Blocks, Excerpt, blank, excerpt, heading, join_texts, prose, rows, sentence
+from .blocks import (
+    Block,
+    Blocks,
+    Excerpt,
+    blank,
+    excerpt,
+    heading,
+    join_texts,
+    prose,
+    rows,
+    sentence,
+)
 from .engines import parser_flags
 from .terminal import report_text
 from .visible import counted_noun, first_names, quote_marker, setting_words, visible
@@ -63,21 +74,20 @@ def explanation_report(explained: ExplainedOutput, text: str, width: int) -> Tex
     return report_text([*drawn, *cause_blocks(explained, text)], width)
 
 
-def departures(explanations: Sequence[DeviationExplanation], text: str) -> Blocks:
+def departures(explanations: Sequence[DeviationExplanation], text: str) -> Iterator[Block]:
     """Show the deviations from the template's writing, in the order of the text."""
-    drawn: Blocks = heading("Deviations from the template")
+    yield from heading("Deviations from the template")
     if not explanations:
-        drawn += prose("None: the output follows the template's format.")
+        yield from prose("None: the output follows the template's format.")
     # Each explanation is paired with the cause of the one before.
     causes = [None, *(explanation.cause for explanation in explanations)]
     for at, (before, explanation) in enumerate(zip(causes, explanations[:MOST], strict=False)):
-        drawn += blank() if at else []
-        drawn += _place_section(explanation, text, same_cause=before == explanation.cause)
+        yield from blank() if at else []
+        yield from _place_section(explanation, text, same_cause=before == explanation.cause)
     # A text in another format departs at every call; the first places show that.
     left = len(explanations) - MOST
     if left > 0:
-        drawn += blank() + prose(f"… and {left} more places; --json has them all.")
-    return drawn
+        yield from blank() + prose(f"… and {left} more places; --json has them all.")
 
 
 _ORIGINS = {

@@ -28,7 +28,7 @@ from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
-from .blocks import Blocks, compare_texts, difference, heading, prose, rows, sentence
+from .blocks import Block, Blocks, compare_texts, difference, heading, prose, rows, sentence
 from .lint.words import problem_words
 from .terminal import drawn_lines, report_text
 from .visible import counted_noun, first_names, visible
@@ -57,19 +57,18 @@ def fix_report(
     return report_text(drawn, width, first_gap=False)
 
 
-def _template(target: FixTarget) -> Blocks:
+def _template(target: FixTarget) -> Iterator[Block]:
     path, name = target.inspected.path, target.inspected.name
-    drawn = heading(visible(path if name is None else f"{path} ({name})"))
+    yield from heading(visible(path if name is None else f"{path} ({name})"))
     for fix in target.fixed.fixes:
         sign, style = ("fixed", "green") if fix.reason is None else ("stays", "yellow")
         head = sentence((sign, style), f" {fix.finding.code} ", (fix.finding.rule.name, "bold"))
         if fix.hidden:
             head.append(" (unsafe fix available)", style="dim")
-        drawn += prose(head)
-        drawn += rows([*_fix_facts(fix)], indent=4)
+        yield from prose(head)
+        yield from rows([*_fix_facts(fix)], indent=4)
         for example in () if fix.proof is None else fix.proof.examples:
-            drawn += example_lines(example)
-    return drawn
+            yield from example_lines(example)
 
 
 def counted_edits(tried: int) -> str:

@@ -91,7 +91,7 @@ NumberedTrip = tuple[int, TripRow, TokenStrip]
 """A round trip after its number, which is its anchor on the page."""
 
 
-def round_trip_section(portrait: Portrait) -> Blocks:
+def round_trip_section(portrait: Portrait) -> Iterator[Block]:
     """Show whether the model's text is repeated exactly in the next prompt."""
     found = portrait.round_trip
     trips = [
@@ -104,22 +104,20 @@ def round_trip_section(portrait: Portrait) -> Blocks:
     # The most frequent cause first; `groupby` below joins only neighbors.
     broken.sort(key=lambda trip: order.index(_cause(trip[1])))
     note = f"{len(holding)}/{len(trips)}"
-    drawn: Blocks = [Heading(Text("Round trip"), "round-trip", note), *lead(_about(found))]
-    drawn += _outcome_bars(found)
+    yield from (Heading(Text("Round trip"), "round-trip", note), *lead(_about(found)))
+    yield from _outcome_bars(found)
     for stop, size in found.split_stops:
         words = f"The stop string {visible(stop)} is {size} tokens"
-        drawn.append(
-            Paragraph(Text(f"{words}; the tokenizer may not be the model's."), look="note")
-        )
+        yield Paragraph(Text(f"{words}; the tokenizer may not be the model's."), look="note")
     for cause, group in groupby(broken, key=lambda trip: _cause(trip[1])):
-        drawn += _cause_trips(cause, list(group), len(trips))
+        yield from _cause_trips(cause, list(group), len(trips))
     if trips:
-        drawn.append(Fold(Text(f"All {len(trips)} verdicts"), [_verdicts(found)]))
+        yield Fold(Text(f"All {len(trips)} verdicts"), [_verdicts(found)])
     if holding:
         # Not printed: the table of verdicts has them all.
         strips: Blocks = [_strip(*trip) for trip in holding]
-        drawn.append(Fold(Text(f"The {len(holding)} that hold"), strips, printed=False))
-    return drawn + _omitted_scenarios(found)
+        yield Fold(Text(f"The {len(holding)} that hold"), strips, printed=False)
+    yield from _omitted_scenarios(found)
 
 
 def _cause(row: TripRow) -> Cause:

@@ -16,13 +16,11 @@ from autoparser.analysis.learning.prober import Evidence, Finding, Probe
 from .blocks import (
     Blocks,
     ComparedTexts,
-    DifferencePiece,
     Entries,
     Entry,
     Facts,
     Heading,
     Row,
-    Side,
     TableColumn,
     TextSide,
     code,
@@ -31,6 +29,7 @@ from .blocks import (
     link,
     prose,
     sentence,
+    split_pieces,
     table,
     tag_text,
 )
@@ -96,18 +95,12 @@ def _renders(evidence: Evidence) -> ComparedTexts:
     # A difference is named by both renders, as in `one argument / two arguments`.
     first, _, second = evidence.difference.partition(" / ")
     split = evidence.split
-    pieces = (
-        DifferencePiece(Side.BOTH, split.prefix),
-        DifferencePiece(Side.LEFT, split.left),
-        DifferencePiece(Side.RIGHT, split.right),
-        DifferencePiece(Side.BOTH, split.suffix),
-    )
+    pieces = split_pieces(split.prefix, split.left, split.right, split.suffix)
     sides = (
         _render(first or "the one", evidence.left),
         _render(second or "the other", evidence.right),
     )
-    shown = tuple(piece for piece in pieces if piece.text)
-    return ComparedTexts(sides, shown, evidence.difference)
+    return ComparedTexts(sides, pieces, evidence.difference)
 
 
 def _render(name: str, probe: Probe) -> TextSide:

@@ -220,13 +220,12 @@ def _streams(probe: ServerProbe) -> Iterator[Block]:
             yield from rows(pairs, words=False)
 
 
-def _blind(probe: ServerProbe) -> Blocks:
+def _blind(probe: ServerProbe) -> Iterator[Block]:
     if not probe.blind:
-        return []
-    drawn = heading("Limits of this method")
+        return
+    yield from heading("Limits of this method")
     for limit in probe.blind:
-        drawn += prose(limit, hang=2)
-    return drawn
+        yield from prose(limit, hang=2)
 
 
 def _ranking(probe: ServerProbe) -> Iterator[Block]:
@@ -272,16 +271,15 @@ def _scores(title: str, scores: Sequence[ParserScore], configured: str | None) -
     return [*heading(f"{title}: the best of {len(scores)}"), *rows(pairs)]
 
 
-def _advice(probe: ServerProbe, template: str) -> Blocks:
+def _advice(probe: ServerProbe, template: str) -> Iterator[Block]:
     found = probe_advice(probe)
-    drawn: Blocks = heading("What to do") if found else []
+    yield from heading("What to do") if found else []
     for advised in found:
-        drawn += prose(_ADVICE[advised.kind])
+        yield from prose(_ADVICE[advised.kind])
         # Advice is made without the name by which the caller knows the template.
         command = advised.command.replace("TEMPLATE", shell_word(template))
         # Not broken, so that the command can be copied.
-        drawn.append(Excerpt((Text(visible(command), style="cyan"),), 4, broken=False))
-    return drawn
+        yield Excerpt((Text(visible(command), style="cyan"),), 4, broken=False)
 
 
 def _shorten_text(text: str) -> str:

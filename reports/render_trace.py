@@ -38,7 +38,7 @@ from autoparser.analysis.templates.render_trace import (
     TraceStep,
 )
 
-from .blocks import Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
+from .blocks import Block, Blocks, Fitted, Row, blank, excerpt, heading, prose, rows, sentence
 from .terminal import report_text, wrap_line
 from .visible import LEGEND, counted_noun, lines, marker_text, visible
 
@@ -77,32 +77,31 @@ def _failure(trace: RenderTrace) -> Blocks:
     return [*drawn, *blank()]
 
 
-def _place_blocks(trace: RenderTrace, ended: OpenSite) -> Blocks:
+def _place_blocks(trace: RenderTrace, ended: OpenSite) -> Iterator[Block]:
     line = str(trace.sites[ended.site].line)
-    drawn = rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], words=False)
+    yield from rows([(f"{line:>{_NUMBER}}", source_words(trace, ended.site))], words=False)
     for value in ended.seen:
-        drawn += prose(seen_words((value,)), _NUMBER + 4, hang=2)
-    return drawn
+        yield from prose(seen_words((value,)), _NUMBER + 4, hang=2)
 
 
-def _prompt(trace: RenderTrace) -> Blocks:
+def _prompt(trace: RenderTrace) -> Iterator[Block]:
     written = {piece.site for piece in trace.pieces}
     ended = "so far " if trace.failure is not None else ""
     # The text of an encoder has no place: its Python code is not traced.
     places = "code" if None in written else f"{counted_noun(len(written), 'place')} of the template"
     words = f"The prompt {ended}has {len(trace.prompt)} characters, written by {places}."
-    drawn = prose(words, indent=0)
+    yield from prose(words, indent=0)
     legend = f"{LEGEND}; {_THROUGH} the line that outputs the text of a macro or a block"
-    drawn += prose(Text(legend, style="dim"))
+    yield from prose(Text(legend, style="dim"))
     if None in written:
-        drawn += prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"))
-    drawn += blank()
+        yield from prose(Text(f"{_UNKNOWN} which of its lines is not known", style="dim"))
+    yield from blank()
     pairs: list[Row] = []
     # Neighbors of one line are one row, as in `{{ a }}{{ b }}`.
     for label, pieces in groupby(trace.pieces, key=lambda piece: line_words(trace, piece)):
         texts = lines("".join(piece.text for piece in pieces))
         pairs += [("" if at else f"{label:>{_NUMBER}}", text) for at, text in enumerate(texts)]
-    return drawn + rows(pairs, words=False)
+    yield from rows(pairs, words=False)
 
 
 def line_words(trace: RenderTrace, piece: PromptPiece) -> str:
@@ -141,27 +140,26 @@ def _steps_by_site(trace: RenderTrace, *kinds: StepKind) -> Iterator[tuple[int, 
     yield from sorted(found.items(), key=lambda item: (trace.sites[item[0]].line, item[0]))
 
 
-def _tests(trace: RenderTrace) -> Blocks:
+def _tests(trace: RenderTrace) -> Iterator[Block]:
     asked = list(_steps_by_site(trace, StepKind.TEST))
     every = [site for site in trace.sites if site.kind is StepKind.TEST]
     if not every:
-        return []
-    drawn = heading(f"Conditions: {len(asked)} of {len(every)} were tested")
+        return
+    yield from heading(f"Conditions: {len(asked)} of {len(every)} were tested")
     for site, steps in asked:
-        drawn += _site_row(trace, site)
+        yield from _site_row(trace, site)
         for words, count, style in _steps_words(steps):
             label = sentence((f"{words[0]}", style), f" {counted_noun(count, 'time')}")
-            drawn += _outcome(label, words[1])
+            yield from _outcome(label, words[1])
     reached = {trace.sites[site].line for site, _ in asked}
     # Counted by line: a line with several tests is reached if one of them is.
     missed = sorted({site.line for site in every} - reached)
     if missed:
         which = f"line{'' if len(missed) == 1 else 's'} {', '.join(map(str, missed))}"
-        drawn += prose(Text(f"never reached: {which}", style="dim"))
+        yield from prose(Text(f"never reached: {which}", style="dim"))
     # Steps beyond the limit may have reached a line that seems missed.
     if trace.left_out:
-        drawn += prose(f"{counted_noun(trace.left_out, 'later step')} left out")
-    return drawn
+        yield from prose(f"{counted_noun(trace.left_out, 'later step')} left out")
 
 
 def _site_row(trace: RenderTrace, site: int) -> Blocks:
@@ -203,16 +201,15 @@ def _steps_words(steps: Sequence[TraceStep]) -> Iterator[tuple[tuple[str, Text],
         yield ("…", Text(f"with {len(left)} other values", style="dim")), sum(left), "dim"
 
 
-def _loops(trace: RenderTrace) -> Blocks:
+def _loops(trace: RenderTrace) -> Iterator[Block]:
     loops = list(_steps_by_site(trace, StepKind.LOOP, StepKind.PASS))
     if not loops:
-        return []
-    drawn = heading("Loops")
+        return
+    yield from heading("Loops")
     for site, steps in loops:
-        drawn += _site_row(trace, site)
+        yield from _site_row(trace, site)
         for begun in _runs(steps)[:MOST_OUTCOMES]:
-            drawn += _outcome(Text(counted_noun(begun, "time")), Text())
-    return drawn
+            yield from _outcome(Text(counted_noun(begun, "time")), Text())
 
 
 def _runs(steps: Sequence[TraceStep]) -> list[int]:
@@ -227,20 +224,19 @@ def _runs(steps: Sequence[TraceStep]) -> list[int]:
     return passes
 
 
-def _assignments(trace: RenderTrace) -> Blocks:
+def _assignments(trace: RenderTrace) -> Iterator[Block]:
     found = list(_steps_by_site(trace, StepKind.SET))
     if not found:
-        return []
-    drawn = heading("Variables that were set")
+        return
+    yield from heading("Variables that were set")
     for site, steps in found:
-        drawn += _site_row(trace, site)
+        yield from _site_row(trace, site)
         # In their order: how a variable grows is what a reader follows.
         values = list(dict.fromkeys(step.words for step in steps))
         words = [marker_text(value) for value in values[:MOST_OUTCOMES]]
         if len(values) > MOST_OUTCOMES:
             words.append(f"… {len(values) - MOST_OUTCOMES} other values")
-        drawn += prose(", then ".join(words), _NUMBER + 4, hang=2)
-    return drawn
+        yield from prose(", then ".join(words), _NUMBER + 4, hang=2)
 
 
 class TracedSiteDocument(JsonDocument, frozen=True):

@@ -13,7 +13,7 @@ whitespace at their edges. For example, from the rules of the template of `autop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType
@@ -59,7 +59,18 @@ from autoparser.analysis.parsing.turn_nodes import (
 from autoparser.analysis.parsing.turn_request import read_request
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
-from .blocks import Blocks, Row, excerpt, heading, join_texts, prose, rows, sentence
+from .blocks import (
+    Blocks,
+    Row,
+    Words,
+    as_text,
+    excerpt,
+    heading,
+    join_texts,
+    prose,
+    rows,
+    sentence,
+)
 from .explanation import line_and_column
 from .message import message_report
 from .message_document import ParsedDocument, parsed_document
@@ -378,77 +389,70 @@ def grammar_rows(turn: TurnTree) -> Iterator[Row]:
     # In such a format, an end may occur inside of a turn, with another header after it.
     if turn.goes_on:
         body = f"({reasoning}{body} end)*"
-        yield "turn", Text(body)
     else:
-        yield "turn", Text(f"{reasoning}{body}{' end' if turn.ends else ''}")
+        body = f"{reasoning}{body}{' end' if turn.ends else ''}"
+    yield "turn", Text(body)
     if turn.header.core:
-        yield "header", _literal(turn.header)
+        yield "header", quote_marker(turn.header.text)
     if turn.reasoning is not None:
         yield "reasoning", _block(turn.reasoning)
     yield "content", _block(turn.content)
     if turn.calls is not None:
         yield from _section(turn.calls, (*turn.schemas,))
     if turn.ends:
-        yield "end", join_texts([_literal(end) for end in turn.ends], " / ")
+        yield "end", _choice(end.text for end in turn.ends)
 
 
 def _block(block: MarkerBlock) -> Text:
     # A part may open otherwise beside other parts, and the parser takes either.
-    opens = [literal for literal in (block.open, *block.others) if literal.text]
-    pieces = [_choice(opens)] if opens else []
-    pieces.append(Text("text"))
-    if block.close.text:
-        pieces.append(_literal(block.close))
+    opens = [literal.text for literal in (block.open, *block.others) if literal.text]
+    if len(opens) > 1:
+        return sentence("(", _choice(opens), ") ", _between("", "text", block.close.text))
+    return _between("".join(opens), "text", block.close.text)
+
+
+def _choice(texts: Iterable[str]) -> Text:
+    return join_texts([quote_marker(text) for text in texts], " / ")
+
+
+def _between(before: str, inside: Words, after: str) -> Text:
+    """Return a rule with the markers around it, each of which may be empty."""
+    pieces = [quote_marker(before)] if before else []
+    pieces.append(as_text(inside))
+    pieces += [quote_marker(after)] if after else []
     return join_texts(pieces, " ")
-
-
-def _choice(literals: Sequence[TemplateLiteral]) -> Text:
-    found = join_texts([_literal(literal) for literal in literals], " / ")
-    return sentence("(", found, ")") if len(literals) > 1 else found
 
 
 def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
     """Yield the rows on calls: the section around them, one call, its name and arguments."""
-    pieces = [_literal(section.open)] if section.open.text else []
-    pieces.append(Text("call"))
+    calls = Text("call")
     # For all other limits the template writes one call.
     if section.limit is CallLimit.MANY:
-        later = [_literal(section.separator)] if section.separator.text else []
-        later.append(Text("call"))
-        if section.later_close.text:
-            later.append(_literal(section.later_close))
-        pieces.append(sentence("(", join_texts(later, " "), ")*"))
-    if section.close.text:
-        pieces.append(_literal(section.close))
-    yield "calls", join_texts(pieces, " ")
+        later = _between(section.separator.text, "call", section.later_close.text)
+        calls = sentence(calls, " (", later, ")*")
+    yield "calls", _between(section.open.text, calls, section.close.text)
     call = section.call
     if isinstance(call, RowCall):
-        yield "  call", _call_row(call)
         # Use the parser's row: in a loose one, some words may differ from the template's.
-        found = [item for item in call.loose_row or call.row if isinstance(item, ArgumentList)]
-        name = next(
-            (item for item in call.loose_row or call.row if isinstance(item, FunctionName)), None
-        )
+        row = call.loose_row or call.row
+        ways = (row,) if call.empty_row is None else (row, call.empty_row)
+        items = [join_texts([_item(item) for item in way], " ") for way in ways]
+        yield "  call", join_texts(items, " / ")
+        found = [item for item in row if isinstance(item, ArgumentList)]
+        named = any(isinstance(item, FunctionName) for item in row)
     else:
         yield "  call", _json(call)
-        found, name = [call.arguments], call.name
-    if name is not None:
-        yield "    name", _name_choice(offered)
+        found, named = [call.arguments], call.name is not None
+    if named:
+        yield "    name", _choice(offered) if offered else Text("any word")
     for item in found:
         yield from _arguments(item.arguments)
-
-
-def _call_row(call: RowCall) -> Text:
-    found = join_texts([_item(item) for item in call.loose_row or call.row], " ")
-    if call.empty_row is None:
-        return found
-    return sentence(found, " / ", join_texts([_item(item) for item in call.empty_row], " "))
 
 
 def _item(item: RowItem) -> Text:
     match item:
         case TemplateLiteral():
-            return _literal(item)
+            return quote_marker(item.text)
         case FreeText(default):
             return Text(f"any word, as {default!r}")
         case FunctionName():
@@ -460,33 +464,18 @@ def _item(item: RowItem) -> Text:
 
 
 def _json(call: JsonCall) -> Text:
-    members: list[Text] = []
-    if call.id_field:
-        members.append(_member(call.id_field, "id"))
+    fields = [(call.id_field, "id")] if call.id_field else []
+    if not call.name_is_key:
+        fields += [(call.name_field, "name"), (call.arguments_field, "arguments")]
+    members = [sentence(quote_marker(key), f": {value}") for key, value in fields]
     if call.name_is_key:
         members.append(Text("name: arguments"))
-    else:
-        members.append(_member(call.name_field, "name"))
-        members.append(_member(call.arguments_field, "arguments"))
     inside = sentence("{", join_texts(members, ", "), "}")
     if call.function_field:
         inside = sentence("{", quote_marker(call.function_field), ": ", inside, "}")
-    pieces = [_literal(call.before)] if call.before.text else []
-    pieces.append(inside)
-    if call.after.text:
-        pieces.append(_literal(call.after))
+    whole = _between(call.before.text, inside, call.after.text)
     # Models write members in another order than the template, so the parser takes any.
-    return sentence(join_texts(pieces, " "), _note("  (JSON, members in any order)"))
-
-
-def _member(key: str, value: str) -> Text:
-    return sentence(quote_marker(key), f": {value}")
-
-
-def _name_choice(offered: Sequence[str]) -> Text:
-    if not offered:
-        return Text("any word")
-    return join_texts([quote_marker(name) for name in offered], " / ")
+    return sentence(whole, _note("  (JSON, members in any order)"))
 
 
 def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
@@ -507,14 +496,10 @@ def _arguments(arguments: ArgumentFormat) -> Iterator[Row]:
 
 
 def _container(container: ContainerNotation, entry: str) -> Text:
-    pieces = [quote_marker(container.open)] if container.open else []
-    repetition = sentence(quote_marker(container.separator), " ") if container.separator else Text()
-    pieces.append(
-        sentence(f"({entry} (", repetition, f"{entry})*)?") if repetition else Text(f"{entry}*")
-    )
-    if container.close:
-        pieces.append(quote_marker(container.close))
-    return join_texts(pieces, " ")
+    inside = Text(f"{entry}*")
+    if container.separator:
+        inside = sentence(f"({entry} (", quote_marker(container.separator), f" {entry})*)?")
+    return _between(container.open, inside, container.close)
 
 
 def _entry_pattern(row: FormatRow) -> Text:
@@ -530,7 +515,7 @@ def _values(values: ValueNotation) -> Iterator[Row]:
         return
     yield "      value", Text("string / number / boolean / null / array / object")
     yield "      string", _describe_string(values.string)
-    yield "      number", _around(values.number, "digits")
+    yield "      number", _between(values.number.open, "digits", values.number.close)
     yield "      boolean", sentence(quote_marker(values.true), " / ", quote_marker(values.false))
     yield "      null", quote_marker(values.null)
     yield "      array", _container(values.array, "value")
@@ -539,19 +524,7 @@ def _values(values: ValueNotation) -> Iterator[Row]:
 
 
 def _describe_string(text: StringText) -> Text:
-    return _around(text, f"characters {text.escape.words}")
-
-
-def _around(text: StringText, inside: str) -> Text:
-    pieces = [quote_marker(text.open)] if text.open else []
-    pieces.append(Text(inside))
-    if text.close:
-        pieces.append(quote_marker(text.close))
-    return join_texts(pieces, " ")
-
-
-def _literal(literal: TemplateLiteral) -> Text:
-    return quote_marker(literal.text)
+    return _between(text.open, f"characters {text.escape.words}", text.close)
 
 
 def _note(words: str) -> Text:

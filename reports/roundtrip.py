@@ -141,20 +141,19 @@ def roundtrip_report(
     return report_text(drawn, width)
 
 
-def template_lines(analysis: Analysis) -> Blocks:
+def template_lines(analysis: Analysis) -> Iterator[Block]:
     """Name the template, and state whether its format is known."""
     origin = visible(analysis.template.origin or "a text")
-    drawn = prose(sentence(f"{origin}: ", verdict_with_basis(analysis.check)), indent=0)
+    yield from prose(sentence(f"{origin}: ", verdict_with_basis(analysis.check)), indent=0)
     forbidden = sandbox_words(analysis.check)
     if forbidden:
-        drawn += prose(Text(f"{forbidden}.", style="red"), indent=0)
+        yield from prose(Text(f"{forbidden}.", style="red"), indent=0)
     provenance = provenance_words(analysis.template.source)
     if provenance is not None:
-        drawn += prose(f"Source: {provenance}.", indent=0)
-    return drawn
+        yield from prose(f"Source: {provenance}.", indent=0)
 
 
-def summary_lines(round_trip: RoundTrip) -> Blocks:
+def summary_lines(round_trip: RoundTrip) -> Iterator[Block]:
     """Count passing and broken scenarios, and state the basis of the verdicts."""
     outcomes = [row.verdict.outcome for row in round_trip.rows]
     counts = [
@@ -162,15 +161,14 @@ def summary_lines(round_trip: RoundTrip) -> Blocks:
         for kind, style in _STYLES.items()
         if kind in outcomes
     ]
-    drawn = prose(
+    yield from prose(
         sentence(join_texts(counts or [Text("no scenario applies")], ", "), "."), indent=0
     )
-    drawn += _conditions_played(round_trip)
-    drawn += _confirmed_turns(round_trip)
+    yield from _conditions_played(round_trip)
+    yield from _confirmed_turns(round_trip)
     if not round_trip.tokenized:
         # Equal texts may encode to different tokens, which only a tokenizer shows.
-        drawn += prose("No tokenizer: --tokenizer PATH also compares tokens.", indent=0)
-    return drawn
+        yield from prose("No tokenizer: --tokenizer PATH also compares tokens.", indent=0)
 
 
 def _conditions_played(round_trip: RoundTrip) -> Iterator[Block]:
@@ -259,7 +257,7 @@ def _scenario_names(rows_: Sequence[TripRow]) -> str:
     )
 
 
-def _conditions(round_trip: RoundTrip) -> Blocks:
+def _conditions(round_trip: RoundTrip) -> Iterator[Block]:
     """Describe once each setting that changes verdicts."""
     # Most switches change many scenarios alike.
     notes: dict[str, list[TripRow]] = {}
@@ -267,12 +265,11 @@ def _conditions(round_trip: RoundTrip) -> Blocks:
         for words in verdict_conditions(row, round_trip):
             notes.setdefault(words, []).append(row)
     if not notes:
-        return []
-    drawn = heading("With other settings")
+        return
+    yield from heading("With other settings")
     for words, differing in notes.items():
         named = sentence((f"{words}: ", ""), (_scenario_names(differing), "dim"))
-        drawn += prose(named, hang=2)
-    return drawn
+        yield from prose(named, hang=2)
 
 
 def _verdict_table(trip_rows: Sequence[TripRow]) -> Table:

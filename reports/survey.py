@@ -203,11 +203,11 @@ def _families(summary: SurveySummary, folder: str, most: int) -> Blocks:
         visible(f"such as {', '.join(name.removeprefix(folder) for name in family.examples)}")
         for family in families
     )
-    named = [(marker_text(family.share.name), family.share) for family in families]
+    named = [(marker_text(family.name), family) for family in families]
     return [
         Heading(Text(title), "families", str(len(summary.families)), short="Families", lead=lead),
         # Bars are relative to the largest family, which is the first.
-        _share_table(named, families[0].share.templates, asides),
+        _share_table(named, families[0].templates, asides),
         *_more(len(summary.families) - len(families)),
     ]
 

@@ -67,6 +67,7 @@ from .blocks import (
     rows,
     sentence,
     small,
+    split_pieces,
     table,
     tag_text,
 )
@@ -261,7 +262,7 @@ def _prompts(prompts: Sequence[PlainPrompt]) -> Blocks:
 
 def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
     left, right = usual.text, other.text
-    pieces = compare_texts(left, right)
+    pieces = tuple(compare_texts(left, right))
     own = [piece for piece in pieces if piece.side is not Side.BOTH]
     if len(own) == 1 and len(own[0].text) < SHORTEST_MATCH:
         # The difference is less than a marker, as in `<think>` and `</think>`: show both whole.
@@ -269,14 +270,9 @@ def _beside(usual: PlainPrompt, other: PlainPrompt) -> ComparedTexts:
         start -= _match_length(_MARKER_BEGUN.search(left, 0, start))
         end = suffix_length(left[start:], right[start:])
         end -= _match_length(_MARKER_LEFT.match(left, len(left) - end))
-        pieces = [
-            DifferencePiece(Side.BOTH, left[:start]),
-            DifferencePiece(Side.LEFT, left[start : len(left) - end]),
-            DifferencePiece(Side.RIGHT, right[start : len(right) - end]),
-            DifferencePiece(Side.BOTH, left[len(left) - end :]),
-        ]
-    shown = tuple(piece for piece in pieces if piece.text)
-    return ComparedTexts((_prompt_side(usual), _prompt_side(other)), shown)
+        middles = left[start : len(left) - end], right[start : len(right) - end]
+        pieces = split_pieces(left[:start], *middles, left[len(left) - end :])
+    return ComparedTexts((_prompt_side(usual), _prompt_side(other)), pieces)
 
 
 _MARKER_BEGUN = re.compile(r"[^\w\s]*\Z")

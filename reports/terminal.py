@@ -24,7 +24,6 @@ from .blocks import (
     DIFFERENT_CHARACTERS,
     SAME_TEXT,
     Block,
-    Blocks,
     ComparedTexts,
     Departure,
     DifferencePiece,
@@ -254,24 +253,23 @@ def _entries(block: Entries, width: int) -> Lines:
     return drawn + drawn_lines(full, width)
 
 
-def _compared_texts(block: ComparedTexts) -> Blocks:
+def _compared_texts(block: ComparedTexts) -> Iterator[Block]:
     """Show the origin of each text, and the differences below both."""
     # A text alone is neither the old nor the new one.
     signs = ("- ", "+ ") if len(block.sides) > 1 else ("",)
-    drawn: Blocks = []
     if block.caption:
-        drawn += [*blank(), *prose(Text(visible(block.caption), style="bold"))]
+        yield from [*blank(), *prose(Text(visible(block.caption), style="bold"))]
     for sign, side in zip(signs, block.sides, strict=True):
         # Below a conversation, a failure comes after both conversations.
         failed = side.error if side.error is not None and not side.above else ""
         note = sentence(": ", side.note, failed) if side.note or failed else ""
-        drawn += [*prose(sentence(f"{sign}{side.title}", note), hang=2), *side.above]
-    drawn += blank() if any(side.above for side in block.sides) else []
+        yield from [*prose(sentence(f"{sign}{side.title}", note), hang=2), *side.above]
+    yield from blank() if any(side.above for side in block.sides) else []
     for sign, side in zip(signs, block.sides, strict=True):
         if side.error is not None and side.above:
-            drawn += prose(sentence(sign, side.error), hang=2)
-    drawn += prose(SAME_TEXT) if block.same else [ShownDifference(block.pieces)]
-    return drawn + [block_below for side in block.sides for block_below in side.below]
+            yield from prose(sentence(sign, side.error), hang=2)
+    yield from prose(SAME_TEXT) if block.same else [ShownDifference(block.pieces)]
+    yield from [block_below for side in block.sides for block_below in side.below]
 
 
 def _draw_table(block: Table, width: int) -> Lines:

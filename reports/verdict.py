@@ -35,6 +35,7 @@ from autoparser.analysis.core.verdicts import (
 )
 
 from .blocks import (
+    Block,
     Blocks,
     ComparedTexts,
     Entries,
@@ -190,23 +191,23 @@ def check_section(learned: LearnedFormat, *, passing: bool = True) -> Blocks:
     return [title, *drawn] if drawn else []
 
 
-def _check_blocks(check: Check) -> Blocks:
-    drawn = lead(f"{check.passed} of {check.total} test messages pass: {verdict_basis(check)}.")
+def _check_blocks(check: Check) -> Iterator[Block]:
+    yield from lead(f"{check.passed} of {check.total} test messages pass: {verdict_basis(check)}.")
     if check.different:
-        drawn += lead(
+        yield from lead(
             "This report is wrong about messages that differ from the template's render:"
             f" {len(check.different)} here."
         )
     forbidden = sandbox_words(check)
-    drawn += lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else []
-    drawn += rows([("crash", _crash(crash)) for crash in check.crashes if crash.needed])
+    yield from lead(f"{forbidden[0].upper()}{forbidden[1:]}.") if forbidden else []
+    yield from rows([("crash", _crash(crash)) for crash in check.crashes if crash.needed])
     # The first is shown opened, so it should be short and have a named cause.
     by_size = sorted(check.failures, key=lambda failure: failure.rank)
     shown = [_failure(failure, opened=not at) for at, failure in enumerate(by_size[:MOST_FAILURES])]
-    drawn += [Entries(tuple(shown))] if shown else []
+    yield from [Entries(tuple(shown))] if shown else []
     if len(by_size) > MOST_FAILURES:
-        drawn += prose(f"And {len(by_size) - MOST_FAILURES} more.")
-    return drawn + [
+        yield from prose(f"And {len(by_size) - MOST_FAILURES} more.")
+    yield from [
         _altered_messages(form, form.fault) for form in check.forms if form.fault is not None
     ]
 

@@ -71,9 +71,8 @@ def render_faults(
         found[RenderFault(FaultKind.UNCLOSED)] = _count_unclosed(conversation, text, rendered)
     found.update(dict(_history(conversation, text, rendered)))
     if conversation.plainly is not None:
-        found[RenderFault(FaultKind.OTHERWISE, conversation.words)] = text != rendered(
-            conversation.plainly
-        )
+        otherwise = RenderFault(FaultKind.OTHERWISE, conversation.words)
+        found[otherwise] = text != rendered(conversation.plainly)
     return {fault: count for fault, count in found.items() if count}
 
 
@@ -213,9 +212,9 @@ def _history(
             # A template may close a message with other whitespace once another one follows.
             yield _prefix_fault(conversation, FaultKind.REWRITTEN, told.rstrip(), text, index - 1)
     if not conversation.generation:
-        told = rendered(_gone_on(conversation))
+        gone_on, last = _gone_on(conversation), len(conversation.messages) - 1
+        told = rendered(gone_on)
         if told is not None:
-            gone_on, last = _gone_on(conversation), len(conversation.messages) - 1
             yield _prefix_fault(gone_on, FaultKind.REWRITTEN, text.rstrip(), told, last)
     other = rendered(replace(conversation, generation=not conversation.generation))
     if other is not None:
@@ -239,11 +238,8 @@ def _prefix_fault(
         return RenderFault(kind, "", place), 0
     ours = [index for index in range(at + 1) if conversation.messages[index]["role"] == "assistant"]
     if conversation.block is not None and ours and _is_earlier(conversation.messages, ours[-1]):
-        kept, whole = (
-            _without_reasoning(text, conversation.block),
-            _without_reasoning(before, conversation.block),
-        )
-        if kept.startswith(whole):
+        kept = _without_reasoning(text, conversation.block)
+        if kept.startswith(_without_reasoning(before, conversation.block)):
             return RenderFault(FaultKind.LEFT_OUT, "", place), 1
     return RenderFault(kind, "", place), 1
 
@@ -442,21 +438,14 @@ class EditProof:
             spoiled,
             tuple(shown),
             crashed,
+            # The template raises on a variant, but not on its plain conversation.
             any(
-                conversation.plainly
-                and conversation.messages_key in sent
-                and self._refuses(conversation, edited)
-                for conversation in self.conversations
+                variant.plainly is not None
+                and variant.messages_key in sent
+                and edited.text(variant) is None
+                and edited.text(variant.plainly) is not None
+                for variant in self.conversations
             ),
-        )
-
-    def _refuses(self, conversation: ProofConversation, edited: ProofRenders) -> bool:
-        """Return whether the template raises on a variant, but not on the plain conversation."""
-        plain = conversation.plainly
-        return (
-            plain is not None
-            and edited.text(conversation) is None
-            and edited.text(plain) is not None
         )
 
     def prove_unchanged(self, template: ChatTemplate) -> ProvenEdit | ProofConversation:
@@ -545,11 +534,8 @@ class EditProof:
 
     def _reached_by(self, at: int) -> frozenset[int | None]:
         if at not in self._reaching:
-            conversation = self.conversations[at]
-            text, variables = (
-                self._original.text(conversation),
-                self._original.variables(conversation),
-            )
+            conversation, original = self.conversations[at], self._original
+            variables, text = original.variables(conversation), original.text(conversation)
             self._reaching[at] = self.reached.of(variables, text)
         return self._reaching[at]
 

@@ -10,7 +10,7 @@ the five changes are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from autoparser.analysis.core.media_treatment import ContentParts, MediaSlot, Pl
 from autoparser.analysis.core.turn_format import TurnFormat, format_joints
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.core.turn_shape import ReasoningRetention
-from autoparser.analysis.formats.analysis_document import describe_format
+from autoparser.analysis.formats.analysis_document import SwitchDocument, describe_format
 from autoparser.analysis.formats.format_document import check_counts
 from autoparser.analysis.formats.learned_format import LearnedFormat
 
@@ -57,33 +57,17 @@ def changed_facts(left: LearnedFormat, right: LearnedFormat) -> tuple[FactChange
         ours |= dict(_part_facts(left.content_parts))
         theirs |= dict(_part_facts(right.content_parts))
     names = dict.fromkeys([*ours, *theirs])
-    found = [
-        FactChange(
-            aspect,
-            name,
-            (where,) if where else (),
-            ours.get((aspect, name, where)),
-            theirs.get((aspect, name, where)),
-        )
-        for aspect, name, where in names
-        # Compared by `repr`, since `True == 1` in Python.
-        if repr(ours.get((aspect, name, where))) != repr(theirs.get((aspect, name, where)))
-    ]
-    order = list(dict.fromkeys(aspect for aspect, _, _ in names))
-    return tuple(sorted(_merge_turns(found), key=lambda change: order.index(change.aspect)))
-
-
-def _merge_turns(changes: Sequence[FactChange]) -> Sequence[FactChange]:
-    """Merge changes that are equal in several kinds of turns."""
+    # A change that is equal in several kinds of turns is one.
     merged: dict[tuple[str, ...], FactChange] = {}
-    for change in changes:
-        # By `repr`: values may be lists, which cannot be keys.
-        key = (change.aspect, change.name, repr(change.left), repr(change.right))
-        known = merged.get(key)
-        merged[key] = (
-            change if known is None else replace(known, turns=(*known.turns, *change.turns))
-        )
-    return list(merged.values())
+    for aspect, name, where in names:
+        left_value, right_value = (side.get((aspect, name, where)) for side in (ours, theirs))
+        # By `repr`, since `True == 1` in Python, and lists cannot be keys.
+        key = (aspect, name, repr(left_value), repr(right_value))
+        if key[2] != key[3]:
+            known = merged.get(key, FactChange(aspect, name, (), left_value, right_value))
+            merged[key] = replace(known, turns=(*known.turns, where) if where else known.turns)
+    order = list(dict.fromkeys(aspect for aspect, _, _ in names))
+    return tuple(sorted(merged.values(), key=lambda change: order.index(change.aspect)))
 
 
 Fact = tuple[tuple[str, str, str], Json]
@@ -92,14 +76,15 @@ Fact = tuple[tuple[str, str, str], Json]
 
 def _format_facts(analysis: LearnedFormat) -> Iterator[Fact]:
     # The order here is the order of the aspects in reports.
-    whole = document_json(describe_format(analysis))
+    described = describe_format(analysis)
+    whole = document_json(described)
     yield from _documented_facts(whole, "modes", "flags", "markers")
     yield from _turn_facts(analysis)
     if analysis.formats.united.calls is not None:
         yield from _call_facts(analysis.formats.united.calls)
     yield from _documented_facts(whole, "JSON fields")
     yield from _retention_facts(analysis.formats.united.retention)
-    yield from _switch_facts(whole)
+    yield from _switch_facts(described["switches"])
     yield from _documented_facts(whole, "shape of messages")
     string = analysis.string_arguments
     if string is not None:
@@ -229,22 +214,14 @@ def _retention_facts(retention: ReasoningRetention) -> Iterator[Fact]:
             yield ("reasoning in the history", name, ""), "kept" if kept else "dropped"
 
 
-def _switch_facts(whole: Mapping[str, Json]) -> Iterator[Fact]:
-    switches = whole["switches"]
-    for switch in switches if isinstance(switches, list) else []:
-        if not isinstance(switch, dict):
-            continue
-        name = str(switch["name"])
-        yield ("switches", name, ""), f"unset is {_json_text(switch['default'])}"
-        values = switch["values"]
-        for value in values if isinstance(values, list) else []:
-            if isinstance(value, dict):
-                effects, equal = value["effects"], value["equal_values"]
-                # Join the names of the effects; having none is a result, too.
-                words = effects if isinstance(effects, list) else []
-                does = ", ".join(map(str, words)) or "as if unset"
-                for value_ in (value["value"], *(equal if isinstance(equal, list) else ())):
-                    yield ("switches", f"{name}={_json_text(value_)}", ""), does
+def _switch_facts(switches: Iterable[SwitchDocument]) -> Iterator[Fact]:
+    for switch in switches:
+        yield ("switches", switch.name, ""), f"unset is {_json_text(switch.default)}"
+        for described in switch.values:
+            # Having no effect is a result, too.
+            does = ", ".join(described.effects) or "as if unset"
+            for value in (described.value, *described.equal_values):
+                yield ("switches", f"{switch.name}={_json_text(value)}", ""), does
 
 
 def _part_facts(parts: ContentParts) -> Iterator[Fact]:

@@ -463,15 +463,6 @@ class RecordShare:
     """The number of round trips that hold, over all records, such as `10698`."""
     trip_count: int
     """The number of applicable round trips, over all records, such as `20663`."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallFamily:
-    """Templates that share a call notation."""
-
-    share: RecordShare
-    """The records of these templates, named by the call with its slots, such as
-    `RecordShare("«name»(«arguments»)", 11, 11, 82, 501)`."""
     examples: tuple[str, ...]
     """The first files among them, such as `("stepfun-ai-step3.jinja",)`."""
 
@@ -481,7 +472,7 @@ class SurveySummary:
     """The summary of a corpus."""
 
     all: RecordShare
-    """All records as one group, such as `RecordShare("all", 786, 747, 10698, 20663)`."""
+    """All records as one group, such as `RecordShare("all", 786, 747, 10698, 20663, …)`."""
     failed: tuple[SurveyRecord, ...]
     """The records without an analysis, such as one with the error `"the template renders nothing"`.
     """
@@ -490,14 +481,14 @@ class SurveySummary:
     `"Kimi-K2-Instruct.jinja"`."""
     reasoning: tuple[RecordShare, ...]
     """The groups by mode of reasoning, the largest first, such as
-    `(RecordShare(ReasoningMode.NONE, 490, 472, 4695, 6922), …)`."""
+    `(RecordShare(ReasoningMode.NONE, 490, 472, 4695, 6922, …), …)`."""
     content: tuple[RecordShare, ...]
     """The groups by mode of content, such as `ContentMode.PLAIN` with 742 templates, the largest
     first."""
     tools: tuple[RecordShare, ...]
     """The groups by form of tool calls, such as `ToolFormat.JSON_NATIVE` with 180 templates, the
     largest first."""
-    families: tuple[CallFamily, ...]
+    families: tuple[RecordShare, ...]
     r"""The call notations, the most frequent first, such as
     `<tool_call>\n{"name": "«name»", "arguments": «arguments»}\n</tool_call>`."""
     switches: tuple[tuple[str, int], ...]
@@ -522,20 +513,20 @@ def summarize_records(records: Sequence[SurveyRecord]) -> SurveySummary:
         _shares_by(analyzed, lambda record: record.reasoning or ""),
         _shares_by(analyzed, lambda record: record.content or ""),
         _shares_by(analyzed, lambda record: record.tools or ""),
-        _call_families([record for record in analyzed if record.call]),
+        _shares_by([row for row in analyzed if row.call], lambda record: record.call or ""),
         tuple(sorted(switches.items(), key=lambda item: (-item[1], item[0]))),
         _cause_counts(analyzed),
     )
 
 
-def _record_share(name: str, records: Iterable[SurveyRecord]) -> RecordShare:
-    listed = list(records)
+def _record_share(name: str, records: Sequence[SurveyRecord]) -> RecordShare:
     return RecordShare(
         name,
-        len(listed),
-        sum(record.ok for record in listed),
-        sum(record.trips_holding for record in listed),
-        sum(record.trip_count for record in listed),
+        len(records),
+        sum(record.ok for record in records),
+        sum(record.trips_holding for record in records),
+        sum(record.trip_count for record in records),
+        tuple(record.source for record in records[:EXAMPLES]),
     )
 
 
@@ -547,16 +538,6 @@ def _shares_by(
         groups.setdefault(name(record), []).append(record)
     shares = [_record_share(value, group) for value, group in groups.items()]
     return tuple(sorted(shares, key=lambda share: (-share.templates, share.name)))
-
-
-def _call_families(records: Sequence[SurveyRecord]) -> tuple[CallFamily, ...]:
-    return tuple(
-        CallFamily(
-            share,
-            tuple(record.source for record in records if record.call == share.name)[:EXAMPLES],
-        )
-        for share in _shares_by(records, lambda record: record.call or "")
-    )
 
 
 def _cause_counts(records: Sequence[SurveyRecord]) -> tuple[tuple[str, int, int], ...]:

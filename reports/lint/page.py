@@ -85,16 +85,15 @@ def fix_reason(rule: Rule) -> str:
     )
 
 
-def page_lines(rule: Rule, indent: int) -> Blocks:
+def page_lines(rule: Rule, indent: int) -> Iterator[Block]:
     """Return a page's text: the fault, why it matters, before and after."""
-    drawn = prose(Text(f"{_capital(rule.summary)}.", style="bold"), indent)
+    yield from prose(Text(f"{_capital(rule.summary)}.", style="bold"), indent)
     for paragraph in _BLANK_LINES.split(rule.why):
-        drawn += [*blank(), *prose(" ".join(paragraph.split()), indent)]
+        yield from [*blank(), *prose(" ".join(paragraph.split()), indent)]
     for title, code in (("Before", rule.before), ("After", rule.after)):
-        drawn += [*blank(), *prose(Text(title, style="bold"), indent)]
+        yield from [*blank(), *prose(Text(title, style="bold"), indent)]
         lines = (Text(visible(line), style="cyan") for line in code.splitlines())
-        drawn += excerpt(lines, indent + 2)
-    return drawn
+        yield from excerpt(lines, indent + 2)
 
 
 def _capital(text: str) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from autoparser.analysis.core.documents import Count, JsonDocument, RuleCode
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.reports.blocks import (
+    Block,
     Blocks,
     Fitted,
     Table,
@@ -156,28 +157,27 @@ class _Writer:
     explained: set[str] = field(default_factory=set[str])
     """Codes of rules whose pages have already been shown, e.g. `{"AP306"}`."""
 
-    def template(self, template: InspectedTemplate) -> Blocks:
-        drawn = prose(Text(template_title(template), style="bold underline"), indent=0)
+    def template(self, template: InspectedTemplate) -> Iterator[Block]:
+        yield from prose(Text(template_title(template), style="bold underline"), indent=0)
         for finding in template.findings:
-            drawn += self.finding(template, finding)
+            yield from self.finding(template, finding)
         for ignore in template.unused:
             place = _place_link(template, ignore.line)
             words = sentence(("note ", "dim"), place, unused_words(ignore))
-            drawn += prose(words, hang=2)
+            yield from prose(words, hang=2)
         # Renders are the usual evidence; parts known by any other are less certain.
         shown = [part for part in template.evidence if part[1] is not EvidenceKind.RENDER]
         if shown:
             words = sentence(("note ", "dim"), f"not from renders: {evidence_words(shown)}")
-            drawn += prose(words, hang=2)
+            yield from prose(words, hang=2)
         if template.unwritten:
             # Imported here: few templates have such tokens, and the module imports the analysis.
             from autoparser.reports.findings import unwritten_words  # noqa: PLC0415
 
             token_words = unwritten_words(shell_word(template.path), template.unwritten)
-            drawn += prose(sentence(("note ", "dim"), token_words), hang=2)
-        return drawn
+            yield from prose(sentence(("note ", "dim"), token_words), hang=2)
 
-    def finding(self, template: InspectedTemplate, finding: LintFinding) -> Blocks:
+    def finding(self, template: InspectedTemplate, finding: LintFinding) -> Iterator[Block]:
         """Show one finding: head, place, excerpt, fix, other rules, engines, evidence."""
         style = SEVERITY_STYLES[finding.severity]
         head = sentence(
@@ -185,43 +185,41 @@ class _Writer:
         )
         if finding.confidence.value != "high":
             head.append(f" ({finding.confidence.value} confidence)", style="dim")
-        drawn = prose(head, hang=2)
+        yield from prose(head, hang=2)
         finding_words = sentence(
             _place_link(template, finding.line, finding.column), visible(finding.message)
         )
-        drawn += prose(finding_words, INDENT)
-        drawn += excerpt_lines(template.text, finding.line, INDENT, finding.column)
+        yield from prose(finding_words, INDENT)
+        yield from excerpt_lines(template.text, finding.line, INDENT, finding.column)
         if finding.fix:
             fix = sentence(("fix: ", "green"), visible(finding.fix))
-            drawn += prose(fix, INDENT, hang=5)
+            yield from prose(fix, INDENT, hang=5)
         if finding.also:
             also = f"also reported by {', '.join(finding.also)}"
-            drawn += prose(Text(also, style="dim"), INDENT)
+            yield from prose(Text(also, style="dim"), INDENT)
         for words in finding.hit.engines:
             asked = sentence(("tested: ", "dim"), visible(words))
-            drawn += prose(asked, INDENT, hang=8)
+            yield from prose(asked, INDENT, hang=8)
         if self.evidence:
             for evidence in finding.evidence:
-                drawn += evidence_lines(evidence, INDENT + 2)
+                yield from evidence_lines(evidence, INDENT + 2)
         if self.explain:
-            drawn += self.page(finding)
-        return drawn
+            yield from self.page(finding)
 
-    def page(self, finding: LintFinding) -> Blocks:
+    def page(self, finding: LintFinding) -> Iterable[Block]:
         if finding.code in self.explained:
             return prose(Text(f"{finding.code} is explained above", style="dim"), INDENT)
         self.explained.add(finding.code)
         return page_lines(finding.rule, INDENT)
 
-    def problems(self, problems: tuple[InputProblem, ...]) -> Blocks:
-        drawn = prose(Text("Problems", style="bold underline"), indent=0)
+    def problems(self, problems: tuple[InputProblem, ...]) -> Iterator[Block]:
+        yield from prose(Text("Problems", style="bold underline"), indent=0)
         for problem in problems:
             place = Text(visible(problem.path), style="bold")
             if problem.line is not None:
                 place = place_text(FilePlace(problem.path, problem.line))
             words = sentence(place, f": {problem_words(problem)}")
-            drawn += prose(words, hang=2)
-        return drawn
+            yield from prose(words, hang=2)
 
 
 HEAD, TAIL = 160, 480

@@ -129,7 +129,7 @@ def test_summary_counts_records_families_switches_and_causes() -> None:
     assert (summary.all.trips_holding, summary.all.trip_count) == (7, 8)
     assert [(share.name, share.templates) for share in summary.tools] == [("JSON_NATIVE", 2)]
     assert [share.name for share in summary.reasoning] == ["NONE", "TAG_BASED"]
-    assert [(family.share.templates, family.examples) for family in summary.families] == [
+    assert [(family.templates, family.examples) for family in summary.families] == [
         (2, ("b.jinja", "c.jinja"))
     ]
     assert summary.switches == (("x", 2), ("y", 1))
