@@ -63,7 +63,7 @@ from .text_skeleton import (
     render_pattern,
     varying_words,
 )
-from .turn_kinds import AnsweredKind, KeptKind, OwnedKind, PlacedKind, SettledKind
+from .turn_kinds import AnsweredKind, KeptKind, OwnedKind, PlacedKind, SettledKind, TurnKind
 from .turn_response import ReadOutput, Responses
 
 # The shortest base that a kind of turn needs, so that a bridge renders as little as possible.
@@ -179,6 +179,11 @@ class NewTurn:
     `"<｜Assistant｜><think></think>"`."""
     number: int | None = None
     """The number of its first call, such as `7`, if calls are counted through the conversation."""
+
+    def kind(self, purpose: Purpose) -> TurnKind:
+        """Return the facts about the turn that decide how it is bridged."""
+        presence, roles = self.turn.presence, purpose.roles
+        return TurnKind(presence, self.lead, self.number, roles, purpose.force)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,15 +412,8 @@ class Bridge:
         message = response.message
         number = next(iter(self._skeletons.numbers(response.text)), None)
         turn = NewTurn(self._skeletons.turn(message, new), new, self._first_lead(response), number)
-        key = SettledKind(
-            turn.turn.presence,
-            turn.lead,
-            number,
-            purpose.roles,
-            purpose.force,
-            len(message.tool_calls),
-            tuple(base.prompt for base in bases),
-        )
+        prompts = tuple(base.prompt for base in bases)
+        key = SettledKind(turn.kind(purpose), len(message.tool_calls), prompts)
         if key not in self._settled_notes:
             for base in bases[:-1]:
                 self._place_of_end(self._render_continued(base, base, turn), purpose)
@@ -431,15 +429,7 @@ class Bridge:
             *(call.name for call in turn.turn.calls),
             *(str(message["name"]) for message in turn.new if "name" in message),
         )
-        kind = PlacedKind(
-            turn.turn.presence,
-            turn.lead,
-            turn.number,
-            purpose.roles,
-            purpose.force,
-            base.prompt,
-            named,
-        )
+        kind = PlacedKind(turn.kind(purpose), base.prompt, named)
         shorter = self._shorter.base(kind)
         if shorter is not None:
             found = self._try_place(shorter[0], base, turn, purpose)
@@ -602,14 +592,7 @@ class Bridge:
     def _end_of_turn(self, continuation: Continued) -> int:
         """Return the offset of a turn's end that the template wrote differently than the model."""
         turn = len(continuation.base.messages)
-        whole = attribute_render(
-            continuation.base.renders,
-            continuation.messages,
-            self._joints,
-            generation=True,
-            text=continuation.text,
-        )
-        own = [segment for segment in whole.segments if segment.message == turn]
+        own = [segment for segment in self._segments(continuation) if segment.message == turn]
         if not own:
             raise RefusedBridge(RefusalReason.HISTORY_REWRITTEN, "the turn that the model wrote")
         start, end = own[0].start, own[-1].end
@@ -788,13 +771,6 @@ class Bridge:
 
     def _attribute_addition(self, continuation: Continued, start: int) -> tuple[Segment, ...]:
         """Attribute the text after `start` to the new messages."""
-        whole = attribute_render(
-            continuation.base.renders,
-            continuation.messages,
-            self._joints,
-            generation=True,
-            text=continuation.text,
-        )
         before = len(continuation.messages) - len(continuation.added.new)
         return tuple(
             replace(
@@ -805,9 +781,15 @@ class Bridge:
                 sampled=False,
                 loss=False,
             )
-            for segment in whole.segments
+            for segment in self._segments(continuation)
             if segment.end > start
         )
+
+    def _segments(self, continuation: Continued) -> tuple[Segment, ...]:
+        base, text = continuation.base, continuation.text
+        return attribute_render(
+            base.renders, continuation.messages, self._joints, generation=True, text=text
+        ).segments
 
 
 def _shared_end(text: str, stop: str) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from autoparser.analysis.core.conversation import Presence
 
 
@@ -26,7 +24,7 @@ class AnsweredKind(NamedTuple):
     """The base's prompt, such as `"<|im_start|>user:pkvrbnwj<|im_end|><|im_start|>assistant:"`."""
 
 
-class TurnKind(Struct, frozen=True):
+class TurnKind(NamedTuple):
     """The facts on which both kinds of keys depend."""
 
     presence: Presence
@@ -42,18 +40,22 @@ class TurnKind(Struct, frozen=True):
     """Whether changes that can be kept are kept, as with `force=True`."""
 
 
-class SettledKind(TurnKind, frozen=True):
+class SettledKind(NamedTuple):
     """Decides whether the turn stays after each base that the prompt may end with."""
 
+    turn: TurnKind
+    """The turn, such as one whose lead is `"</think>"`."""
     calls: int
     """How many calls the turn has, such as `1`."""
     prompts: tuple[str, ...]
     """The prompts of the bases."""
 
 
-class PlacedKind(TurnKind, frozen=True):
+class PlacedKind(NamedTuple):
     """Decides after which shorter base the turn is bridged in the same way."""
 
+    turn: TurnKind
+    """The turn, such as one whose lead is `"</think>"`."""
     prompt: str
     """The prompt of the whole base."""
     names: tuple[str, ...]
