@@ -14,7 +14,11 @@ from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import EvidenceKind
 from autoparser.analysis.teaching.example_learning import ExampleVerdict, TaughtFormat
-from autoparser.analysis.teaching.output_learning import InferredFormat, LoggedReading
+from autoparser.analysis.teaching.output_learning import (
+    InferredFormat,
+    LoggedReading,
+    fitting_messages,
+)
 from autoparser.analysis.teaching.taught_analysis import UsedFormat
 
 from .blocks import Block, heading, prose, rows
@@ -133,10 +137,10 @@ def _learned_lines(learning: TaughtFormat | InferredFormat) -> Iterator[Block]:
     yield from (*heading("Evidence"), *rows(pairs))
     # Outputs have no labels: one call as written shows whether the conclusion is right.
     readings = learning.readings if isinstance(learning, InferredFormat) else ()
-    call = next((reading.message for reading in readings if _is_call(reading)), None)
-    if call is not None and learned.calls is not None:
+    calls = [call for message in fitting_messages(readings) for call in message.calls]
+    if calls and learned.calls is not None:
         yield from heading("A tool call as the format writes it")
-        yield from prose(Text(visible(learned.calls.write(call.calls[:1]))))
+        yield from prose(Text(visible(learned.calls.write(calls[:1]))))
     if learning.guesses:
         yield from heading(f"Guesses, since no {unit} shows them")
     for guess in learning.guesses:
@@ -149,10 +153,6 @@ def _learned_format(learning: TaughtFormat | InferredFormat) -> TurnFormat:
     """Return the learned format: the one beside the template's, if any."""
     analysis: Analysis = learning.analysis
     return analysis.format if analysis.also is None else analysis.also.default.format
-
-
-def _is_call(reading: LoggedReading) -> bool:
-    return not reading.problem and reading.message is not None and bool(reading.message.calls)
 
 
 def _departing_example(verdict: ExampleVerdict) -> Text:

@@ -307,60 +307,30 @@ def _block(inner: str, before: str, behind: str, message: str, once: str) -> str
     The role `message` decides whether the block is the assistant's; an inner part with tags is then
     stored in a variable `once`, so that it is not repeated.
     """
-    control = _control(inner, before, behind)
-    line, left, after = control.line, control.left, control.after
-    right = f" {control.right}%}}{control.apart}"
-    begin = f"generation {after}%}}{line}{inner}{line}{{%{control.spaced} endgeneration"
+    indent, last = before.rpartition("\n")[2], inner.rpartition("\n")[2]
+    opening, follows = inner[:3] in _STRIPPING, behind.lstrip()[:3] in _STRIPPING
+    alone = "\n" in before and not indent.strip() and opening and inner[-1:] == "}" and follows
+    # The line break and indentation before a tag; empty if they would be written.
+    line = f"\n{indent}" if alone else ""
+    left = "-" if opening else "+" if indent and not indent.strip() else ""
+    after = "+" if inner.startswith("\n") else ""
+    spaced = "-" if line else "+" if last and not last.strip() else ""
+    # A tag removes the newline after it, as the tag before did, if it was one.
+    kept = behind.startswith("\n") and inner[-2:] != "%}" and not follows
+    closing = "-" if inner[-3:] in ("-}}", "-%}") else "+" if kept else ""
+    right = f" {closing}%}}{line if behind[:3] in _STRIPPING else ''}"
+    begin = f"generation {after}%}}{line}{inner}{line}{{%{spaced} endgeneration"
     if not message:
         return f"{{%{left} {begin}{right}"
     if _TAG[:2] in inner:
-        said = f"{{%{left} set {once} {after}%}}{line}{inner}{line}{{%{control.spaced} endset %}}"
+        said = f"{{%{left} set {once} {after}%}}{line}{inner}{line}{{%{spaced} endset %}}"
         asked = f"{line}{{%- if {message} == 'assistant' %}}{{% generation %}}"
         written = f"{{{{- {once} }}}}"
         return f"{said}{asked}{written}{{% endgeneration %}}{{% else %}}{written}{{% endif{right}"
     asked = f"{{%{left} if {message} == 'assistant' %}}{line}"
     other = f"{{%{'-' if line else ''} else {after}%}}{line}{inner}{line}"
     within = "-" if line else ""
-    return f"{asked}{{%{within} {begin} %}}{line}{other}{{%{control.spaced} endif{right}"
-
-
-@dataclass(frozen=True, slots=True)
-class _WhitespaceControl:
-    """The whitespace control of a block's tags."""
-
-    left: str
-    """The sign at the start of the first tag: ``-``, ``+`` or empty."""
-    after: str
-    """The sign at the end of the first tag, e.g. ``+`` if the block begins with a newline."""
-    spaced: str
-    """The sign at the start of the last tag, e.g. ``-`` after a line break."""
-    right: str
-    """The sign at the end of the last tag, e.g. ``+`` to keep the newline after it."""
-    line: str
-    r"""The line break and indentation before a tag, e.g. ``"\n "``, or empty if they would be
-    written."""
-    apart: str
-    r"""The line break after the last tag, likewise, e.g. ``"\n "``."""
-
-
-def _control(inner: str, before: str, behind: str) -> _WhitespaceControl:
-    indent = before.rpartition("\n")[2]
-    opening = inner[:3] in _STRIPPING
-    closing = inner[-3:] in ("-}}", "-%}")
-    follows = behind.lstrip()[:3] in _STRIPPING
-    alone = "\n" in before and not indent.strip() and opening and inner[-1:] == "}" and follows
-    line = f"\n{indent}" if alone else ""
-    last = inner.rpartition("\n")[2]
-    # A tag removes the newline after it, as the tag before did, if it was one.
-    kept = behind.startswith("\n") and inner[-2:] != "%}" and not follows
-    return _WhitespaceControl(
-        left="-" if opening else "+" if indent and not indent.strip() else "",
-        after="+" if inner.startswith("\n") else "",
-        spaced="-" if line else "+" if last and not last.strip() else "",
-        right="-" if closing else "+" if kept else "",
-        line=line,
-        apart=line if behind[:3] in _STRIPPING else "",
-    )
+    return f"{asked}{{%{within} {begin} %}}{line}{other}{{%{spaced} endif{right}"
 
 
 _STRIPPING = frozenset({"{{-", _TAG})

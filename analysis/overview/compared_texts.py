@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import accumulate
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
@@ -162,10 +163,7 @@ def _is_coincidence(between: str) -> bool:
 
 
 def _piece_offsets(pieces: Sequence[str]) -> list[int]:
-    begins = [0]
-    for piece in pieces:
-        begins.append(begins[-1] + len(piece))
-    return begins
+    return [*accumulate(map(len, pieces), initial=0)]
 
 
 def _changed_places(left: Sequence[str], right: Sequence[str]) -> Iterator[_Place]:

@@ -37,7 +37,7 @@ from autoparser.analysis.history.conversation_replay import ReplayStage
 from autoparser.analysis.history.rendered_tokens import RenderedTokens
 from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.history.round_trips import TripRow
-from autoparser.analysis.history.sampled_turns import NotWrittenError, sample_turn
+from autoparser.analysis.history.sampled_turns import NotWrittenError, Prompt, sample_turn
 from autoparser.analysis.history.trip_verdict import (
     AT_NEWLINES,
     CONTEXT,
@@ -271,16 +271,14 @@ class _TenTurns:
             calling = calls and turn % ROUND != ROUND - 1
             try:
                 steps.append(self._take_turn(entries, turn, calling=calling))
-            except AutoparserError as error:
+            except (AutoparserError, NotWrittenError) as error:
                 return steps, str(error)
-            except NotWrittenError as reason:
-                return steps, str(reason)
         return steps, ""
 
     def _take_turn(self, entries: list[Entry], turn: int, *, calling: bool) -> PortraitStep:
         """Add a turn and the messages after it. Raises AutoparserError and NotWrittenError."""
         prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
-        message, text = self._sample_turn(entries, turn, calling=calling)
+        message, text = self._sample_turn(prompt, turn, calling=calling)
         new: list[Entry] = [
             ToolResult(f'{{"sky": "clear", "degrees": {turn + 9}}}', call.name, call.id)
             for call in message.calls
@@ -321,12 +319,9 @@ class _TenTurns:
         self._bridged = ()
         return None, str(found), ""
 
-    def _sample_turn(
-        self, entries: Sequence[Entry], turn: int, *, calling: bool
-    ) -> tuple[Message, str]:
+    def _sample_turn(self, prompt: Prompt, turn: int, *, calling: bool) -> tuple[Message, str]:
         """Return a sampled turn as a message and a text, with reasoning if the prompt allows it."""
         format_, city = self._analysis.formats.fullest, CITIES[turn]
-        prompt = self._stage.prompt(tuple(entries), self._tools, self._setting)
         opening = opening_at_end(format_, prompt.text)
         calls: tuple[ToolCall, ...] = ()
         if calling:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -103,6 +103,12 @@ class LoggedReading:
         return prefix_length(self.written or "", self.expected)
 
 
+def fitting_messages(readings: Iterable[LoggedReading]) -> list[Message]:
+    """Return the messages of the outputs that are read completely and written back unchanged."""
+    fitting = (reading.message for reading in readings if not reading.problem)
+    return [message for message in fitting if message is not None]
+
+
 @dataclass(frozen=True, slots=True)
 class ReadFormat:
     """A format, and its readings of all outputs."""
@@ -126,20 +132,11 @@ class ReadFormat:
 
         Of equal ones, the usual escape of strings wins: no output need have a character that shows.
         """
-        read = [
-            reading
-            for reading in self.readings
-            if not reading.problem and reading.message is not None
-        ]
-        called = sum(bool(reading.message and reading.message.calls) for reading in read)
+        read = fitting_messages(self.readings)
+        called = sum(bool(message.calls) for message in read)
         # Count calls first, since a format that takes calls for content reads every output. Of two
         # that read the same calls, the one that leaves less free text wins.
-        return (
-            called,
-            len(read),
-            -sum(_free(reading.message) for reading in read if reading.message),
-            has_usual_escape(self.format),
-        )
+        return called, len(read), -sum(map(_free, read)), has_usual_escape(self.format)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -188,8 +185,7 @@ class InferredFormat:
     @property
     def calls(self) -> int:
         """The number of calls in the outputs that fit."""
-        fitting = [reading.message for reading in self.readings if not reading.problem]
-        return sum(len(message.calls) for message in fitting if message is not None)
+        return sum(len(message.calls) for message in fitting_messages(self.readings))
 
     @property
     def ok(self) -> bool:
@@ -242,9 +238,7 @@ def learn_outputs(
     try:
         found = replace(trial, outputs=rest, base=without_calls(base)).conclude_format()
     except OutputError:
-        if not any(
-            reading.message and reading.message.calls for reading in own if not reading.problem
-        ):
+        if not kept.calls:
             raise
         return replace(kept, refusal="no format parses the others")
     widened = widened_analysis(analysis, found.format, EvidenceKind.OUTPUT)

@@ -40,7 +40,7 @@ from autoparser.analysis.learning.examples import Example, ExampleError, given_e
 from autoparser.analysis.learning.outputs import LoggedOutput
 from autoparser.analysis.sources.local_files import read_json_object
 
-from .taught_analysis import tools_called
+from .taught_analysis import comparable_message, tools_called
 
 _PATTERNS = ("x-regex", "x-regex-iterator", "x-regex-key-value", "x-regex-substitutions")
 _TRANSFORMS = "jmespath"
@@ -247,8 +247,11 @@ class SuggestedReader:
         return tuple(
             example
             for example in examples
-            if [*map(_meaning, self._read(example, tools_called([example.message]) or ()))]
-            != [_meaning(example)]
+            if [
+                comparable_message(read.message)
+                for read in self._read(example, tools_called([example.message]) or ())
+            ]
+            != [comparable_message(example.message)]
         )
 
     def _read(self, example: Example, tools: Sequence[Json]) -> Iterator[Example]:
@@ -302,9 +305,3 @@ def _parse_by_schema(
     if not is_mapping(read):
         raise ValueError(f"not a message: {read!r}")
     return read
-
-
-def _meaning(example: Example) -> tuple[object, ...]:
-    message = example.message
-    calls = [(call.name, dict(call.arguments)) for call in message.calls]
-    return message.content.strip(), message.reasoning.strip(), calls

@@ -224,10 +224,11 @@ def reads_as(parser: OutputParser, text: str, meant: Message) -> bool:
         read = message_from(parser.parse(text))
     except ValueError:
         return False
-    return same_json(_comparable_message(read), _comparable_message(meant))
+    return same_json(comparable_message(read), comparable_message(meant))
 
 
-def _comparable_message(message: Message) -> Json:
+def comparable_message(message: Message) -> Json:
+    """Return the parts of a message that a reading must have, without ids and outer whitespace."""
     calls: list[Json] = [[call.name, dict(call.arguments)] for call in message.calls]
     return [message.content.strip(), message.reasoning.strip(), calls]
 
