@@ -57,10 +57,7 @@ def test_unknown_public_name_raises() -> None:
 
 A1 = "fixtures/templates/a1-function-parameter.jinja"
 IMPORTS = {
-    "the package": (
-        "import autoparser",
-        ("autoparser.analysis",),
-    ),
+    "the package": ("import autoparser", ("autoparser.analysis",)),
     "an analysis of the engine": (
         "from autoparser import Analysis",
         ("autoparser.reports", "rich"),

@@ -6,8 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from autoparser import Message, ToolCall
-from autoparser.analysis.formats.learned_format import LearnedFormat
+from autoparser import LearnedFormat, Message, ToolCall
 from autoparser.analysis.parsing.parsed_message import message_from
 from tests.analysis.parsing.loop import disagreement
 

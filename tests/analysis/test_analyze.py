@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import analyze
+from autoparser import AutoparserError, ChatTemplate, analyze
 from autoparser.errors import TemplateUnusableError
 from tests.analysis.tiny import CONTENT, calls, turn
 

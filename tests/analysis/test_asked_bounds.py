@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from autoparser import analyze
-from autoparser.analysis.core.conversation import Json
+from autoparser import Json, analyze
 from autoparser.analysis.core.question_bounds import AskedTally
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 from tests.fixture_analyses import analyzed

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import analyze
+from autoparser import ChatTemplate, analyze
 from tests.analysis.tiny import calls, turn
 from tests.case_tables import load_cases
 

@@ -32,10 +32,7 @@ SUSPICIONS = (
     ("a word in square brackets", re.compile(r"\[/?[A-Z][A-Z0-9_ ]*\]")),
     ("a special token's delimiter", re.compile(r"<\||\|>|<｜|｜>")),
     ("the word of many reasoning markers", re.compile(r"think", re.IGNORECASE)),
-    (
-        "a model's or a vendor's name",
-        re.compile(rf"(?<![a-z])(?:{NAMES})(?![a-z])", re.IGNORECASE),
-    ),
+    ("a model's or a vendor's name", re.compile(rf"(?<![a-z])(?:{NAMES})(?![a-z])", re.IGNORECASE)),
 )
 
 

@@ -20,7 +20,7 @@ NOVEL = Path(__file__).parents[2] / "fixtures" / "novel"
 NAMES = sorted(path.stem for path in NOVEL.glob("*.jinja"))
 
 READ: Mapping[str, tuple[str, int]] = {
-    "thought-action": ("the end of a line closes reasoning that has lines of its own", 36),
+    "thought-action": ("the end of a line closes reasoning that has lines of its own", 36)
 }
 """Formats whose text is ambiguous: why, and how many messages come back."""
 

@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 
 from tokenizers import AddedToken, Tokenizer
 
-from autoparser import Analysis, ChatTemplate, Renderer, analyze
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import Analysis, ChatTemplate, Message, Renderer, ToolCall, analyze
 from autoparser.render import BridgeRefusal
 from tests.analysis.history.vocabularies import qwen
 from tests.benchmarks.measuring import cells, collector_off, corpus, timed

@@ -18,14 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from autoparser import Analysis, AutoparserError, Renderer
-from autoparser.analysis.core.conversation import (
-    Dialogue,
-    Message,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from autoparser import Analysis, AutoparserError, Message, Renderer, ToolCall
+from autoparser.analysis.core.conversation import Dialogue, ToolResult, UserMessage
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.render import BridgeRefusal

@@ -132,13 +132,7 @@ def _parameters(tool: Mapping[str, Any]) -> dict[str, Any]:
 def arguments(number: int) -> dict[str, Json]:
     """Return the arguments of a call, with a string of some length."""
     text: dict[str, Json] = {f"path_{number}": PROSE * 8}
-    return text | {
-        "count": 12,
-        "ratio": 0.5,
-        "force": True,
-        "mode": "safe",
-        "labels": ["a", "b"],
-    }
+    return text | {"count": 12, "ratio": 0.5, "force": True, "mode": "safe", "labels": ["a", "b"]}
 
 
 def turn(format_: TurnFormat, count: int) -> str:

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from jinja2 import TemplateError
 
-from autoparser import AutoparserError, ChatTemplate, analyze
-from autoparser.analysis.history.training_template import training_template
+from autoparser import AutoparserError, ChatTemplate, analyze, training_template
 from tests.analysis.history.renderers import answer, call, result, tools, user
 from tests.benchmarks.measuring import print_lines
 
@@ -35,8 +34,7 @@ MARKED = "_training"
 TOKENS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("cohere", "cohere2"), ("<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>")),
     **dict.fromkeys(
-        ("deepseek_r1_distill", "deepseekv3"),
-        ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"),
+        ("deepseek_r1_distill", "deepseekv3"), ("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>")
     ),
     **dict.fromkeys(("gemma", "gemma3"), ("<bos>", "<eos>")),
     "glm4moe": ("", "<|endoftext|>"),

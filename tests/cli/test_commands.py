@@ -15,8 +15,7 @@ import httpx2
 import pytest
 import yaml
 
-from autoparser import analyze, load_template
-from autoparser.analysis.core.conversation import Json
+from autoparser import Json, analyze, load_template
 from autoparser.analysis.core.errors import LimitKind, TemplateLimitError
 from autoparser.analysis.core.reading_judge import ReadMessage
 from autoparser.analysis.engines.chat_answers import event

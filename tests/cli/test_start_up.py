@@ -263,9 +263,7 @@ def test_plain_option_conversion_equals_typers() -> None:
 
 
 @pytest.mark.parametrize("at_work", [False, True], ids=["alone", "beside a thread"])
-def test_command_exits_without_interpreter_teardown_unless_a_thread_runs(
-    at_work: bool,
-) -> None:
+def test_command_exits_without_interpreter_teardown_unless_a_thread_runs(at_work: bool) -> None:
     code = f"""
 import atexit, sys, threading, time
 class Module:

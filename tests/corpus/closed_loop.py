@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, AutoparserError, ChatTemplate
 from autoparser.analysis.core.conversation import Message, Presence
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.text_alignment import TemplateLiteral
@@ -27,14 +26,7 @@ from tests.analysis.grammar.proofs import USUAL, Fault, prove, prove_gbnf, so_ma
 from tests.analysis.parsing.loop import TOOLS, difference, disagreement, generated
 from tests.analysis.parsing.messages import random_messages
 
-from .corpus_templates import (
-    Board,
-    analysis_at,
-    by_cause,
-    known_causes,
-    of_sound,
-    read_template,
-)
+from .corpus_templates import Board, analysis_at, by_cause, known_causes, of_sound, read_template
 
 ENOUGH = 0.99
 """How many of a template's messages have to come back."""

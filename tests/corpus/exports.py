@@ -15,8 +15,7 @@ from itertools import chain
 from pathlib import Path
 from statistics import median
 
-from autoparser import Analysis, AutoparserError, analyze, load_format, load_template
-from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser import Analysis, AutoparserError, TurnFormat, analyze, load_format, load_template
 from autoparser.analysis.export.export_limits import Export
 from autoparser.analysis.export.response_template import (
     ExportTrial,

@@ -20,11 +20,7 @@ from typing import Any, TypeAlias
 
 from llguidance import LLMatcher
 
-from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status
+from autoparser import Analysis, AutoparserError, Grammar, OutputParser, Status
 
 from .corpus_templates import Board, by_cause, known_causes, of_sound
 from .grammar_readers import refused, started

@@ -18,13 +18,10 @@ from pathlib import Path
 from llguidance import LLMatcher
 from msgspec import structs
 
-from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser import Analysis, AutoparserError, Json, Message, ParsedMessage, Status, ToolCall
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.switches import SwitchEffect
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from autoparser.analysis.parsing.parsed_message import ParsedMessage, Status
 
 from .corpus_templates import Board, analysis_at, by_cause, known_causes
 from .grammar_readers import refused, started

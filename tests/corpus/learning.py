@@ -20,20 +20,16 @@ from typing import Any, NamedTuple
 import yaml
 from msgspec import structs
 
-from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Message
+from autoparser import Analysis, AutoparserError, Message, OutputParser, TurnFormat
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.json_types import json_type
 from autoparser.analysis.core.message_battery import battery_messages, loose_tools
-from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.answer_judge import DecodingTrial, made_tokenizer
 from autoparser.analysis.decoding.constraints import ConstraintError
 from autoparser.analysis.learning.continuations import turns_after
 from autoparser.analysis.learning.example_conclusion import learn_examples
 from autoparser.analysis.learning.examples import Example, without_calls
 from autoparser.analysis.learning.outputs import LoggedOutput, OfferedTools
-from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import message_from
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import read_request

@@ -15,8 +15,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec.structs import replace
 
-from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, AutoparserError
 from autoparser.analysis.editing.lint_fixes import UnfixedReason, fix_sources
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import LintRun

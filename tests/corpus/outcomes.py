@@ -14,8 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, AutoparserError, ChatTemplate
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.verdicts import Check
 from autoparser.errors import TemplateRenderError

@@ -20,12 +20,9 @@ from typing import Any, TypeAlias
 
 from llguidance import grammar_from
 
-from autoparser import AutoparserError
-from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser import Analysis, AutoparserError, Grammar, Json, Message, ToolCall
 from autoparser.analysis.core.schema_loosened import without_keyword
 from autoparser.analysis.core.text_alignment import common_prefix
-from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import GrammarForm
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.trial import FORMATS, JUDGE

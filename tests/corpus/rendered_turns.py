@@ -17,12 +17,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, Json, Message, ToolCall
 from autoparser.analysis.core.conversation import (
-    Json,
-    Message,
     Tool,
-    ToolCall,
     ToolResult,
     UserMessage,
     tool_for,

@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 from tokenizers import AddedToken
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import Analysis, AutoparserError, ChatTemplate, Renderer, analyze
 from autoparser.analysis.core.conversation import (
     Entry,
     Json,
@@ -37,7 +36,6 @@ from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.rendered_tokens import RenderedTokens
-from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.learning.prober import choose_sentinels
 from tests.analysis.history.vocabularies import qwen
 

@@ -11,9 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autoparser import AutoparserError
-from autoparser.analysis.core.conversation import Message
-from autoparser.analysis.history.round_trips import round_trip
+from autoparser import AutoparserError, Message, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.scenarios import Scenario
 from autoparser.analysis.history.trip_causes import Cause

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import analyze
+from autoparser import ChatTemplate, analyze
 from autoparser.analysis.grammar.call_triggers import TriggerKind
 from autoparser.analysis.parsing.turn_nodes import StrictRow
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn

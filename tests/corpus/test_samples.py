@@ -72,9 +72,7 @@ def test_round_trips_break_for_known_causes(trips: list[Played]) -> None:  # --r
     assert sum(int(line.split()[0]) for line in lines if line.endswith(" templates")) == len(causes)
 
 
-def test_texts_are_attributed_and_bridges_keep_the_prefix(
-    corpus: list[Path],
-) -> None:  # --render
+def test_texts_are_attributed_and_bridges_keep_the_prefix(corpus: list[Path]) -> None:  # --render
     paths = corpus[::48]
     found = RENDERS.answers(paths, 1)
     assert sum(row.faults is not None for row in found) > len(paths) // 2

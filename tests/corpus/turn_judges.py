@@ -27,12 +27,10 @@ from typing import Any
 
 from llguidance import LLMatcher
 
-from autoparser import AutoparserError, ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import Analysis, AutoparserError, ChatTemplate, Renderer, analyze
 from autoparser.analysis.core.conversation import Json, Message, ToolResult, UserMessage
 from autoparser.analysis.core.text_alignment import edge_units, is_unit
 from autoparser.analysis.grammar.call_triggers import GrammarTrigger, TriggerKind
-from autoparser.analysis.history.renderer import Renderer
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
 
 from .closed_loop import plain_texts, words_of

@@ -178,10 +178,7 @@ def running(
                 yield llama.url, "parrot"
             return
         if engine == "serve":
-            with (
-                running_llama(parrot, folder) as llama,
-                running_serve(analysis, llama.url) as url,
-            ):
+            with running_llama(parrot, folder) as llama, running_serve(analysis, llama.url) as url:
                 yield str(url), "parrot"
             return
         tools, reasoning = own

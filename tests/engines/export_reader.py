@@ -11,9 +11,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from autoparser.analysis.core.conversation import Json
+from autoparser import Json, TurnFormat
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.export.export_limits import Export, ExportLimit, MessagePiece
 from autoparser.analysis.export.response_template import trial_tools
 from autoparser.analysis.parsing.turn_expression import build_expression

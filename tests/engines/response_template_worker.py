@@ -120,11 +120,7 @@ def message(reading: Mapping[str, Any]) -> Mapping[str, Any]:
         {"type": "function", "function": {"name": name, "arguments": json.loads(given)}}
         for name, given in reading["calls"]
     ]
-    parts = {
-        "thinking": reading["reasoning"],
-        "content": reading["content"],
-        "tool_calls": called,
-    }
+    parts = {"thinking": reading["reasoning"], "content": reading["content"], "tool_calls": called}
     return {name: part for name, part in parts.items() if part}
 
 

@@ -40,10 +40,7 @@ class RunningServe(str):
 
 @contextmanager
 def running_serve(
-    preparer: ChatPreparer | Analysis,
-    backend: str,
-    *,
-    limits: ServingLimits | None = None,
+    preparer: ChatPreparer | Analysis, backend: str, *, limits: ServingLimits | None = None
 ) -> Generator[RunningServe]:
     """Answer chats by a backend at this address; give the address of the endpoint."""
     if isinstance(preparer, Analysis):

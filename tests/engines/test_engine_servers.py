@@ -79,9 +79,7 @@ Served = tuple[Setup, str, RunningEngine]
 
 
 @pytest.fixture(
-    scope="module",
-    params=[(setup, name) for setup in SETUPS for name in NAMES],
-    ids="-".join,
+    scope="module", params=[(setup, name) for setup in SETUPS for name in NAMES], ids="-".join
 )
 def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

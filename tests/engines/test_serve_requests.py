@@ -49,9 +49,7 @@ def test_parameter_reaches_the_backend_by_its_name(case: dict[str, Any]) -> None
 
 
 @table("efforts")
-def test_reasoning_effort_sets_the_matching_switch(
-    case: dict[str, str],
-) -> None:
+def test_reasoning_effort_sets_the_matching_switch(case: dict[str, str]) -> None:
     fields = {"reasoning_effort": case["effort"]}
     assert case["written"] in asked_of(fields, template=case["template"])["prompt"]
     assert case["written"] not in asked_of({}, template=case["template"])["prompt"]
@@ -109,9 +107,7 @@ def test_reasoning_effort_without_a_switch_is_ignored_and_logged(
     assert "ignored unsupported fields of a request: reasoning_effort" in caplog.text
 
 
-def test_message_dropped_by_the_template_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_message_dropped_by_the_template_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     text = (
         "{% for m in messages if m.role != 'system' %}[{{ m.role }}]{{ m.content }}\n{% endfor %}"
     )
@@ -123,9 +119,7 @@ def test_message_dropped_by_the_template_is_logged_once(
     assert caplog.text.count("drops a message of the role 'system' (messages[0])") == 1
 
 
-def test_unknown_switch_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_unknown_switch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     preparer = ChatPreparer(analyzed("j1-json-in-tags"))
     body = {**BODY, "chat_template_kwargs": {"enable_thinkng": False}}
     prompts = {preparer.prepare(chat_request(asked)).prompt for asked in (body, body, BODY)}
@@ -133,9 +127,7 @@ def test_unknown_switch_is_logged_once(
     assert caplog.text.count("'enable_thinkng'; did you mean enable_thinking?") == 1
 
 
-def test_image_dropped_by_the_template_is_logged_once(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_image_dropped_by_the_template_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     begin = """
         {%- for message in messages %}[{{ message.role }}]
             {%- if message.content is string %}{{ message.content }}
@@ -193,10 +185,7 @@ def test_null_content_that_the_template_cannot_render_is_named() -> None:
     messages = [*BODY["messages"], {"role": "user", "content": None}, *BODY["messages"]]
     with pytest.raises(ChatError, match=r"messages\[1\]\.content is null or missing") as raised:
         preparer.prepare(chat_request({"messages": messages}))
-    assert (raised.value.place, raised.value.hint) == (
-        "messages[1].content",
-        "send an empty text",
-    )
+    assert (raised.value.place, raised.value.hint) == ("messages[1].content", "send an empty text")
 
 
 CUT = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"city": "Zür'}}
@@ -391,9 +380,7 @@ def test_stream_reports_usage_at_the_end_or_in_each_chunk() -> None:
 
 
 @table("ends")
-def test_truncated_call_is_equal_whole_and_streamed(
-    case: dict[str, Any],
-) -> None:
+def test_truncated_call_is_equal_whole_and_streamed(case: dict[str, Any]) -> None:
     body = {**BODY, "tools": TOOLS, "stop": ["lo"]}
     text = f'<tool_call>\n{{"name": "look", "arguments": {{"city": {case["text"]}'
     answer, stream = answered(spelling(text, **case["end"]), body, {**body, "stream": True})

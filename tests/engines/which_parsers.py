@@ -16,8 +16,7 @@ from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
 
-from autoparser import Analysis, analyze, load_template
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser import Analysis, AutoparserError, analyze, load_template
 from autoparser.analysis.engines.engine_process import EngineProcess, installed_engines
 from autoparser.analysis.engines.engine_ranking import PairScore, rank_parsers
 from autoparser.analysis.engines.ranking_texts import AskedTexts, asked_texts

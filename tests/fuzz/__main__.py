@@ -25,12 +25,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from autoparser import AutoparserError, ChatTemplate, analyze
+from autoparser import AutoparserError, ChatTemplate, OutputParser, SpanKind, analyze
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import ParsedMessage, ReasoningIn
-from autoparser.analysis.parsing.text_tape import SpanKind
 from tests.analysis.parsing.loop import TOOLS, disagreement, generated, literal_texts, with_ids
 from tests.corpus.corpus_templates import corpus_paths, own_paths
 from tests.fixture_analyses import TOKENS

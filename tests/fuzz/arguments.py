@@ -19,10 +19,9 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from autoparser import AutoparserError, ChatTemplate, LearnedFormat, analyze
+from autoparser import AutoparserError, ChatTemplate, Json, LearnedFormat, ToolCall, analyze
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import MemberOrder, json_notation
-from autoparser.analysis.core.conversation import Json, ToolCall
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.parsing.stop_marks import call_markers

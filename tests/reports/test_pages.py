@@ -18,8 +18,7 @@ from msgspec import structs
 from rich.style import Style
 from rich.text import Text
 
-from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Message
+from autoparser import ChatTemplate, Message, analyze
 from autoparser.analysis.core.verdicts import Failure
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.learning.template_turns import QUESTION

@@ -65,9 +65,7 @@ BLOCKS: tuple[Block, ...] = (
     Entries((Entry("title", Text("text"), blocks=[Paragraph(SAID)], opened=True),)),
     ComparedTexts((TextSide("left"), TextSide("right")), tuple(compare_texts("", "said"))),
     Picture(
-        "counts",
-        {"pieces": [(1, "good", "said")], "whole": 1, "words": "said"},
-        [Paragraph(SAID)],
+        "counts", {"pieces": [(1, "good", "said")], "whole": 1, "words": "said"}, [Paragraph(SAID)]
     ),
     Fitted(lambda _: [Paragraph(SAID)]),
 )

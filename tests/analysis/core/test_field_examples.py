@@ -20,10 +20,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from autoparser import analyze
+from autoparser import Json, Message, ToolCall, analyze
 from autoparser.analysis.core.call_format import CallFormat
 from autoparser.analysis.core.call_notation import RowSlot
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
 from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.media_parts import MEDIA_FORMS
 from autoparser.analysis.core.message_battery import battery_messages

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import AutoparserError, Message, ToolCall
 from autoparser.analysis.core.documents import place_in, read_value
 from autoparser.analysis.core.error_words import value_kind
-from autoparser.analysis.core.errors import AutoparserError
 from autoparser.analysis.core.reading_judge import (
     MessageAgreement,
     ReadCall,

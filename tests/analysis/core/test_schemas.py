@@ -13,22 +13,11 @@ from jsonschema import Draft202012Validator
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_types import JsonType, json_type
-from autoparser.analysis.core.schema_document import (
-    ROOT,
-    SchemaDocument,
-)
+from autoparser.analysis.core.schema_document import ROOT, SchemaDocument
 from autoparser.analysis.core.schema_errors import SchemaError
 from autoparser.analysis.core.schema_keywords import schema_references, with_simple_names
-from autoparser.analysis.core.schema_parts import (
-    ANY,
-    SchemaPart,
-    allowed_types,
-    flat_conjunction,
-)
-from autoparser.analysis.core.schema_validation import (
-    schema_breaches,
-    schema_flaws,
-)
+from autoparser.analysis.core.schema_parts import ANY, SchemaPart, allowed_types, flat_conjunction
+from autoparser.analysis.core.schema_validation import schema_breaches, schema_flaws
 from autoparser.analysis.grammar.schema_reader import SchemaReader
 from tests.case_tables import case_tables
 from tests.fuzz.schemas.instances import ArgumentMaker

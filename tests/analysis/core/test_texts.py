@@ -8,11 +8,7 @@ from typing import Any
 from hypothesis import given, settings, strategies as st
 
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
-from autoparser.analysis.core.error_words import (
-    missing_name_hint,
-    nearest_word,
-    spelling_hint,
-)
+from autoparser.analysis.core.error_words import missing_name_hint, nearest_word, spelling_hint
 from autoparser.analysis.core.text_alignment import (
     common_prefix,
     common_suffix,

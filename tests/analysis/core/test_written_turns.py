@@ -10,7 +10,7 @@ from functools import partial
 
 from hypothesis import given, settings, strategies as st
 
-from autoparser import ChatTemplate
+from autoparser import ChatTemplate, Json
 from autoparser.analysis.core.call_notation import (
     ContainerNotation,
     MemberOrder,
@@ -19,7 +19,6 @@ from autoparser.analysis.core.call_notation import (
     json_notation,
     python_notation,
 )
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.json_types import JsonType
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 

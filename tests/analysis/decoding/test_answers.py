@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Json
+from autoparser import ChatTemplate, Json, analyze
 from autoparser.analysis.decoding.answer_judge import (
     AnswerFault,
     AnswerJudgment,

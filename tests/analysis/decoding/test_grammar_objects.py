@@ -222,9 +222,7 @@ def test_unsuitable_mask_memory_is_refused(
         grammar.fill_vocab_mask(mask, index)
 
 
-def test_token_limit_cuts_longer_walks_only(
-    bytes_backend: GrammarBackend,
-) -> None:
+def test_token_limit_cuts_longer_walks_only(bytes_backend: GrammarBackend) -> None:
     tokenizer = bytes_backend.tokenizer
     for count, ended in ((20, False), (5, True)):
         grammar = bytes_backend.grammar(Constraint.regex(f"a{{{count}}}"))

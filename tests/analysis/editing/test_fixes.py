@@ -45,9 +45,7 @@ def fixed(text: str, code: str) -> FixedTemplate:
 @pytest.mark.parametrize(
     "case", sampled(read_table("fixes.yaml"), 6), ids=lambda case: case["rule"]
 )
-def test_finding_gets_the_smallest_edit_or_a_reason(
-    case: dict[str, Any],
-) -> None:
+def test_finding_gets_the_smallest_edit_or_a_reason(case: dict[str, Any]) -> None:
     text = shipped(case["template"]) if case["template"].startswith("AP") else case["template"]
     text = text.replace(*case.get("with", ("", "")))
     found = fixed(text, case["rule"])

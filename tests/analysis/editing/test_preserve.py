@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
+from autoparser import ChatTemplate, analyze, round_trip
 from autoparser.analysis.editing.edit_proof import EditProof
 from autoparser.analysis.editing.preserving_edits import SAMPLED, preserving_template
-from autoparser.analysis.history.round_trips import round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
 from autoparser.analysis.history.trip_causes import Culprit
 from autoparser.analysis.lint.subject import Subject

@@ -16,9 +16,7 @@ from tests.offers import tool
 
 TEMPLATES = Path(__file__).parents[3] / "fixtures" / "templates"
 NAMES = ("j1-json-in-tags", "a1-function-parameter", "a2-key-value-tags")
-TOOLS = [
-    tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, "city"),
-]
+TOOLS = [tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}}, "city")]
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
 CONTENTS = (("", 1), ("", 2), ("Let me see.", 0), ("Let me see.", 2))
 CITIES = ("Rio", 'say "hi"', "a\nb", "x </tool> y", "{1}")

@@ -41,13 +41,7 @@ from tests.case_tables import case_tables
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
 
-from .served_model import (
-    NAMES,
-    TOOLS,
-    ServedTokenizer,
-    answers,
-    tokenizer_for,
-)
+from .served_model import NAMES, TOOLS, ServedTokenizer, answers, tokenizer_for
 
 value = SimpleNamespace
 table = case_tables(__file__, "adapter_cases.yaml")
@@ -402,9 +396,7 @@ def thoughtful() -> ServedTokenizer:
 def served_chat(tokenizer: ServedTokenizer, prompt: str = "", **given: Any) -> Any:
     """Return SGLang's chat endpoint, a request, and its tools, as the hooks leave them."""
     serving = value(
-        tool_call_parser=NAME,
-        reasoning_parser=NAME,
-        tokenizer_manager=value(tokenizer=tokenizer),
+        tool_call_parser=NAME, reasoning_parser=NAME, tokenizer_manager=value(tokenizer=tokenizer)
     )
     request = asked(chat_template_kwargs=None, _response_parser_prefix="", **given)
     inner = value(text=prompt, input_ids=None, sampling_params={})

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoparser import ChatTemplate
-from autoparser.analysis.core.errors import AutoparserError
+from autoparser import AutoparserError, ChatTemplate
 from autoparser.analysis.core.message_battery import loose_tools
 from autoparser.analysis.core.reading_judge import ReadCall, ReadMessage
 from autoparser.analysis.core.server_engines import ServerEngine

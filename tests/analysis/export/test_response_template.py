@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.analysis import analyze
+from autoparser import analyze, response_template
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.export.export_limits import Export, TemplateDialect
 from autoparser.analysis.export.response_template import (
     ExportTrial,
-    response_template,
     transformers_parser,
     trial_tools,
     try_out,

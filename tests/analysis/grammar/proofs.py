@@ -9,17 +9,10 @@ from enum import StrEnum
 from functools import cache
 from random import Random
 
-from autoparser.analysis.analysis import Analysis
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.format_choice import (
-    Formats,
-    PromptFormat,
-)
+from autoparser import Analysis, Grammar, Json, Message, ToolCall, TurnFormat
+from autoparser.analysis.core.format_choice import Formats, PromptFormat
 from autoparser.analysis.core.message_battery import battery_messages
-from autoparser.analysis.core.turn_format import (
-    RefusedMessageError,
-    TurnFormat,
-)
+from autoparser.analysis.core.turn_format import RefusedMessageError
 from autoparser.analysis.core.turn_shape import PromptProgress, TurnOpening
 from autoparser.analysis.decoding.answer_judge import HASTE, AnswerJudge, closing_texts
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
@@ -32,7 +25,6 @@ from autoparser.analysis.decoding.matcher_grammar import (
     new_mask,
 )
 from autoparser.analysis.decoding.message_rendering import NoTurns
-from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import ParserRequest, read_request

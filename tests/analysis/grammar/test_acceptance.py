@@ -43,11 +43,7 @@ def _called(arguments: str) -> str:
     ],
 )
 def test_refused_text_reports_place_argument_and_allowed_texts(
-    dialect: GrammarDialect,
-    text: str,
-    refused: str | None,
-    argument: str,
-    allowed: tuple[str, ...],
+    dialect: GrammarDialect, text: str, refused: str | None, argument: str, allowed: tuple[str, ...]
 ) -> None:
     # Nothing follows a required call.
     choice = "required" if text.endswith("x") else "auto"

@@ -11,11 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from autoparser import Analysis, AutoparserError
-from autoparser.analysis.core.conversation import Json
+from autoparser import Analysis, AutoparserError, Grammar, Json
 from autoparser.analysis.core.schema_errors import UnheldKeywordError
 from autoparser.analysis.grammar.acceptance import GrammarDialect
-from autoparser.analysis.grammar.request_grammar import Grammar
 from tests.case_tables import load_cases
 from tests.fixture_analyses import analyzed
 

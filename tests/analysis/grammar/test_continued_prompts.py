@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import Grammar, Message, OpaqueTokens, SpanKind, ToolCall
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError
-from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.turn_rules import text_without_end
-from autoparser.analysis.parsing.text_tape import SpanKind
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.offers import tool
 

@@ -7,13 +7,10 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
-from autoparser import ChatTemplate
-from autoparser.analysis.analysis import Analysis, analyze
+from autoparser import Analysis, ChatTemplate, Json, TurnFormat, analyze
 from autoparser.analysis.core.call_notation import ContainerNotation
-from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.message_shape import form_departures
-from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Gate, GateQuestion
 from autoparser.analysis.grammar.grammar_gate import run_gate
 from autoparser.analysis.learning.continuations import Earlier, render_continuations

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from autoparser import Analysis
-from autoparser.analysis.core.conversation import Json
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
+from autoparser import Analysis, Json, OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.offers import tool
 

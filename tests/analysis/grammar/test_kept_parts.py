@@ -10,15 +10,13 @@ from typing import Any
 
 import pytest
 
-from autoparser import Example, learn
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser import Example, Json, Message, OpaqueTokens, ToolCall, learn
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar import schema_survey
 from autoparser.analysis.grammar.call_writer import CallWriter
 from autoparser.analysis.grammar.grammar_rules import text_mark
 from autoparser.analysis.grammar.lark_writer import _LarkWriter
 from autoparser.analysis.grammar.request_grammar import make_grammar
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.offers import tool
 
@@ -91,9 +89,7 @@ def test_schema_keywords_are_walked_once(name: str, monkeypatch: pytest.MonkeyPa
     assert len(walked) == len(set(walked)) >= len(tools)
 
 
-def test_call_header_words_are_written_once_for_all_tools(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_call_header_words_are_written_once_for_all_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     formats = Formats.of(deepcopy(analysis_of("t2-recipient-header").format))
     written: list[Any] = []
     write = _LarkWriter.free_text

@@ -10,7 +10,7 @@ import pytest
 from llguidance import LLMatcher
 from tokenizers import AddedToken
 
-from autoparser import Analysis, ChatTemplate, analyze
+from autoparser import Analysis, ChatTemplate, OpaqueTokens, analyze
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.grammar import lark_writer
 from autoparser.analysis.grammar.grammar_rules import (
@@ -25,7 +25,6 @@ from autoparser.analysis.grammar.grammar_rules import (
     sequence_node,
 )
 from autoparser.analysis.grammar.schema_guidance import ESCAPES, knows_guidance_option
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, calls, turn

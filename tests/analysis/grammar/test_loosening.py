@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Json
+from autoparser import Grammar, Json, OpaqueTokens
 from autoparser.analysis.grammar import gbnf_schemas, request_grammar, schema_loosening
-from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_guidance import _guidance_schema
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError, log_loosening
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.parsing.loop import analysis_of
 from tests.lanes import sampled
 from tests.offers import tool

@@ -14,11 +14,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
-from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser import Grammar, Json, Message, ToolCall, TurnFormat
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.member_rows import begins_as_text, writes_key_twice
-from autoparser.analysis.grammar.request_grammar import Grammar
 from autoparser.analysis.grammar.schema_loosening import StrictSchemaError
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.corpus.grammar_readers import read_by_xgrammar

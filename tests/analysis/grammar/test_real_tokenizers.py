@@ -14,10 +14,8 @@ from itertools import takewhile
 import pytest
 from llguidance import LLMatcher, LLTokenizer
 
-from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser import ChatTemplate, Json, Message, OpaqueTokens, ToolCall, TurnFormat, analyze
 from autoparser.analysis.core.string_notation import StringText
-from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
 from autoparser.analysis.grammar.grammar_rules import GrammarRules, PatternNode
@@ -25,7 +23,6 @@ from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.member_rows import as_node
 from autoparser.analysis.grammar.string_ways import key_path
 from autoparser.analysis.grammar.text_stretches import vocabulary_slices
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.decoding.states import takes

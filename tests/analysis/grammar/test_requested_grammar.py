@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from autoparser import AutoparserError, Message, ToolCall, analyze
-from autoparser.analysis.core.conversation import Json
+from autoparser import AutoparserError, Json, Message, ToolCall, analyze
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError

@@ -120,9 +120,7 @@ PLACES: list[tuple[str, Callable[[Any], dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize("case", sampled(REFUSALS, 5), ids=lambda case: str(case)[:70])
-def test_schema_without_a_grammar_is_refused_with_keyword_and_place(
-    case: dict[str, Any],
-) -> None:
+def test_schema_without_a_grammar_is_refused_with_keyword_and_place(case: dict[str, Any]) -> None:
     schema = case["schema"]
     if "keyword" not in case:
         with pytest.raises(SchemaError) as caught:

@@ -253,9 +253,7 @@ def test_first_mask_of_a_stripped_text_uses_slices() -> None:
 
 
 @pytest.mark.parametrize("text", ["x<think>", "x</think>y", "<think>"])
-def test_content_refuses_a_marker_spelled_in_ordinary_tokens(
-    text: str,
-) -> None:
+def test_content_refuses_a_marker_spelled_in_ordinary_tokens(text: str) -> None:
     prose = FreeProse(("<think>", "</think>"), left=EdgeStrip.WHITESPACE)
     exits_ = (ProseExit(None, "\n", LiteralNode("x")), ProseExit(prose, "", NOTHING))
     added = ("<think>", "</think>")

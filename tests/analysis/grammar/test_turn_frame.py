@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import Message, Status, ToolCall
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.code_points import CodePoints
 from autoparser.analysis.grammar.gbnf_rules import character_class
 from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
-from autoparser.analysis.parsing.parsed_message import Status
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.corpus.grammar_readers import EngineTokens

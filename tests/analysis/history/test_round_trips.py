@@ -11,20 +11,17 @@ import pytest
 import yaml
 from tokenizers import Tokenizer
 
-from autoparser import Analysis, analyze
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import Analysis, Message, RoundTrip, ToolCall, analyze, round_trip
 from autoparser.analysis.history import client_memory, scenario_files, trip_verdict
 from autoparser.analysis.history.client_memory import readable_part
 from autoparser.analysis.history.round_trips import (
     AdviceReader,
-    RoundTrip,
     advice_of,
     cause_advice,
     cause_code,
     failing_rows,
     fixing_setting,
     fixing_settings,
-    round_trip,
     trip_settings,
 )
 from autoparser.analysis.history.sampled_turns import NotWrittenError

@@ -11,12 +11,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from autoparser import ChatTemplate, analyze, isolated
-from autoparser.analysis.analysis import Analysis
+from autoparser import Analysis, ChatTemplate, TurnFormat, analyze, isolated
 from autoparser.analysis.core.call_format import CallLimit
 from autoparser.analysis.core.json_types import JsonType, json_type
 from autoparser.analysis.core.message_battery import battery_messages, battery_tools
-from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.core.verdicts import Check
 from autoparser.analysis.learning.prober import Prober, choose_sentinels
 from autoparser.analysis.learning.self_check import self_check

@@ -56,9 +56,7 @@ CALL = ToolCall("get_forecast", {"city": "Oslo", "days": 3, "wet": True}, "k1")
 
 
 @case_tables(__file__, "usual_form.yaml")("lost")
-def test_lost_text_ignores_the_notation_of_arguments(
-    case: dict[str, str],
-) -> None:
+def test_lost_text_ignores_the_notation_of_arguments(case: dict[str, str]) -> None:
     dialogue = (UserMessage("Hi"), Message(calls=(CALL,)))
     wanted = 'get_forecast k1 {"city": "Oslo", "days": 3, "wet": true}'
     found = lost_text(dialogue, (), f"<u>Hi {case['usual']}", f"<u>Hi {wanted}")

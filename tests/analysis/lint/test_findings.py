@@ -21,12 +21,7 @@ from autoparser.analysis.lint.baselines import (
 )
 from autoparser.analysis.lint.forced_branches import force_branches
 from autoparser.analysis.lint.hit import Hit, HitCause, Severity
-from autoparser.analysis.lint.lint_renders import (
-    LintRenders,
-    Render,
-    RenderSetting,
-    parting_line,
-)
+from autoparser.analysis.lint.lint_renders import LintRenders, Render, RenderSetting, parting_line
 from autoparser.analysis.lint.linting import FindingFilter, LintFinding, merge_findings
 from autoparser.analysis.lint.marker_pairs import marker_balance
 from autoparser.analysis.lint.project_run import LintRequest, lint_project

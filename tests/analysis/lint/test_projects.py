@@ -19,14 +19,10 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from autoparser import AutoparserError, ChatTemplate
+from autoparser import AutoparserError, ChatTemplate, Limits
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
-from autoparser.analysis.lint.inspection import (
-    InspectionTask,
-    LintRun,
-    SeenHits,
-)
+from autoparser.analysis.lint.inspection import InspectionTask, LintRun, SeenHits
 from autoparser.analysis.lint.other_renders import OtherJinja
 from autoparser.analysis.lint.project_run import (
     DAY,
@@ -54,7 +50,6 @@ from autoparser.analysis.lint.registry import all_rules, find_rule
 from autoparser.analysis.lint.rule import Profile, RuleNeed
 from autoparser.analysis.lint.template_inspection import inspect_template
 from autoparser.analysis.templates.sandbox_kind import SandboxKind
-from autoparser.analysis.templates.worker_limits import Limits
 from tests.analysis.sources.test_written_files import NO_SPACE
 from tests.case_tables import case_tables, load_cases
 

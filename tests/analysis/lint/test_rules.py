@@ -190,9 +190,7 @@ def test_rule_pages_agree_with_rules_and_profiles() -> None:
         assert not rule.convention or rule.severity is not Severity.ERROR, rule.code
 
 
-def test_finding_a_rule_by_code_reads_no_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_finding_a_rule_by_code_reads_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autoparser.analysis.lint.registry._names", dict)
     assert find_rule("AP301").name == "assistant-content-stripped"
     with pytest.raises(UnknownRuleError):

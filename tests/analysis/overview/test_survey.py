@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from autoparser import AutoparserError
+from autoparser import AutoparserError, Limits
 from autoparser.analysis.formats.format_view import ContentMode, ReasoningMode, ToolFormat
 from autoparser.analysis.overview.survey import (
     SURVEY,
@@ -22,7 +22,6 @@ from autoparser.analysis.overview.survey import (
     summarize_records,
     templates_in,
 )
-from autoparser.analysis.templates.worker_limits import Limits
 from tests.fixture_analyses import TEMPLATES
 
 SCHEMA = Path(__file__).parents[3] / "docs" / "survey.schema.json"

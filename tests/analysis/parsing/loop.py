@@ -13,24 +13,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec import structs
 
+from autoparser import Delta, Json, Message, OutputParser, ParsedMessage, Span, SpanKind, Status
 from autoparser.analysis.core.call_notation import ContainerNotation, RowSlot, ValueNotation
-from autoparser.analysis.core.conversation import Json, Message
-from autoparser.analysis.core.format_choice import (
-    Formats,
-    PromptFormat,
-)
+from autoparser.analysis.core.format_choice import Formats, PromptFormat
 from autoparser.analysis.core.json_types import json_type
 from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, loose_tools
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.analysis.core.turn_format import (
-    RefusedMessageError,
-    TurnFormat,
-)
+from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.export.response_template import trial_tools
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Delta, ParsedMessage, Status
-from autoparser.analysis.parsing.text_tape import Span, SpanKind
 from autoparser.analysis.parsing.turn_expression import build_expression
 from autoparser.analysis.parsing.turn_request import read_request
 from tests.fixture_analyses import TEMPLATES, analyzed

@@ -47,10 +47,7 @@ _changes = st.builds(
     ids,
 )
 messages = st.builds(
-    Message,
-    prose,
-    st.just("") | prose,
-    st.lists(_forecasts | _changes, max_size=3).map(tuple),
+    Message, prose, st.just("") | prose, st.lists(_forecasts | _changes, max_size=3).map(tuple)
 )
 
 

@@ -10,12 +10,9 @@ from itertools import pairwise
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import ChatTemplate, Message, OutputParser, Status, ToolCall, analyze
 from autoparser.analysis.core.message_battery import battery_messages
 from autoparser.analysis.core.turn_format import RefusedMessageError
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status
 from tests.fixture_analyses import TEMPLATES, TOKENS
 
 from .loop import (

@@ -11,11 +11,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
+from autoparser import OutputParser, ParsedCall, Status
 from autoparser.analysis.core.call_notation import ValueNotation, json_notation, python_notation
 from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import ParsedCall, Status
 from tests.case_tables import case_tables
 
 from .loop import analysis_of, disagreement

@@ -11,10 +11,8 @@ from typing import Literal
 
 import pytest
 
-from autoparser import ChatTemplate, analyze
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import ChatTemplate, Message, StreamParser, ToolCall, analyze
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
-from autoparser.analysis.parsing.stream_parser import StreamParser
 from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
 from autoparser.analysis.parsing.text_tape import LaneSink, TextLane
 
@@ -316,9 +314,7 @@ def test_indented_lines_pass_without_a_stop_search() -> None:
 
 
 @pytest.mark.parametrize("front", ["</func", "</function", "</tool_call"])
-def test_closer_prefix_before_a_second_call_is_stray_for_every_chunking(
-    front: str,
-) -> None:
+def test_closer_prefix_before_a_second_call_is_stray_for_every_chunking(front: str) -> None:
     analysis = analysis_of(TAGGED)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
     text = f"{TAGGED_CALL}\n{front}{TAGGED_CALL}"

@@ -8,13 +8,11 @@ from unittest import mock
 
 import pytest
 
-from autoparser.analysis.core.conversation import Message, ToolCall
+from autoparser import ChatTemplate, Message, OutputParser, ToolCall
 from autoparser.analysis.parsing.message_collector import MessageCollector
-from autoparser.analysis.parsing.output_parser import OutputParser
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
 from autoparser.analysis.parsing.text_tape import Reading, TextTape
 from autoparser.analysis.parsing.written_call import WrittenCall
-from autoparser.analysis.templates.chat_template import ChatTemplate
 from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS, analyzed
 from tests.fuzz.__main__ import target_of

@@ -11,11 +11,10 @@ import gguf
 import pytest
 from huggingface_hub import constants
 
-from autoparser import AutoparserError, load_template
+from autoparser import AutoparserError, load_template, load_tokenizer
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.sources import gguf_files
 from autoparser.analysis.sources.gguf_files import file_window, read_header
-from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
 from autoparser.errors import TemplateNotFoundError
 from tests.analysis.sources.gguf_files import (
     TEMPLATE,
@@ -92,10 +91,7 @@ LIES: list[tuple[bytes, str]] = [
         f"byte 24: it claims {1 << 60} bytes of a text, but only 8 bytes",
     ),
     (header(pair("k" * 70_000, UINT8, b"\0"), 1), "byte 24: a key of 70000 bytes is too long"),
-    (
-        header(text(CHAT_TEMPLATE) + TEXT + HUGE + b"abc", 1),
-        f"byte 59: it claims {1 << 60} bytes",
-    ),
+    (header(text(CHAT_TEMPLATE) + TEXT + HUGE + b"abc", 1), f"byte 59: it claims {1 << 60} bytes"),
     (header(text("a") + LIST + TEXT + HUGE, 1), f"byte 41: it claims {1 << 60} values"),
     # Unused numbers are skipped, after their count is checked.
     (header(text("scores") + SHORT_LIST, 1), "byte 46: it claims 3 values of an array, but only 8"),

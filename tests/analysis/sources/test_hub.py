@@ -11,13 +11,11 @@ from unittest.mock import patch
 import pytest
 from huggingface_hub import constants, hf_hub_download
 
-from autoparser import AutoparserError, load_template
+from autoparser import AutoparserError, ChatTemplate, load_template, load_tokenizer
 from autoparser.analysis.core.provenance import Provenance, SourceKind
 from autoparser.analysis.sources import hub_listing
 from autoparser.analysis.sources.hub_requests import HubName, hub_name, leads_to_hub
 from autoparser.analysis.sources.template_loading import fetch, load_templates
-from autoparser.analysis.sources.tokenizer_loading import load_tokenizer
-from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.errors import TemplateNotFoundError
 from tests.analysis.sources.hub_server import Hub, commit_of
 from tests.case_tables import case_tables, load_cases

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from autoparser import AutoparserError, ChatTemplate, analyze
-from autoparser.analysis.core.turn_format import TurnFormat
+from autoparser import AutoparserError, ChatTemplate, TurnFormat, analyze
 from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
 from tests.fuzz.shares import Tally, fuzz_options, in_shares, paths_named, print_finds

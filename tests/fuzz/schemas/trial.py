@@ -21,15 +21,11 @@ from typing import Any, Literal, NamedTuple, cast
 from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
 from llguidance import LLMatcher, grammar_from
 
-from autoparser.analysis.core.conversation import Json, Message, ToolCall
+from autoparser import Grammar, Json, Message, OpaqueTokens, OutputParser, Status, ToolCall
 from autoparser.analysis.core.schema_document import schemas_in
 from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
 from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.call_writer import GrammarError
-from autoparser.analysis.grammar.request_grammar import Grammar
-from autoparser.analysis.parsing.output_parser import OutputParser
-from autoparser.analysis.parsing.parsed_message import Status
-from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from tests.analysis.grammar.judge import tokenizer
 from tests.analysis.grammar.proofs import grammar_for, request_for, turn_without_end
 from tests.fuzz.shares import Tally

@@ -66,17 +66,12 @@ def plain() -> LintRun:
         also=("AP101",),
     )
     unsure = LintFinding(
-        BROKEN,
-        Hit("it may fail", severity=Severity.WARNING, confidence=Confidence.MEDIUM),
+        BROKEN, Hit("it may fail", severity=Severity.WARNING, confidence=Confidence.MEDIUM)
     )
     told = LintFinding(
         BROKEN,
         Hit(
-            "good to know",
-            severity=Severity.INFO,
-            line=1,
-            fix="do it",
-            setting={"thinking": False},
+            "good to know", severity=Severity.INFO, line=1, fix="do it", setting={"thinking": False}
         ),
     )
     raised = HitEvidence(WITH, ShownText("with calls", error="TypeError: no"))
