@@ -43,7 +43,7 @@ _BLOCK = re.compile(r"```console\n([\s\S]*?)```")
 _SESSION = re.compile(r"\$ (.+)\n((?:(?!\$ ).*\n)*)")
 """A command and its output, in which `[…]` stands for omitted text."""
 ELSEWHERE = {
-    "engines/probe.md": "a server that runs llama.cpp, as tests/engines/test_probe.py does",
+    "engines/probe.md": "a server that runs llama.cpp, as tests/engines/test_llama_server.py does",
     "engines/which-parser.md": "environments with vLLM, SGLang and llama.cpp",
     "serve.md": "a server that completes text",
 }

@@ -1,21 +1,24 @@
-"""The place of a refusal and the texts allowed there: by bytes, by tokens, in both dialects.
-
-Accepted texts, and complete markers that are refused, are tested in `tests/cli/uses`.
-"""
+"""Check the place of a refusal and the texts allowed there, and that names cannot inject rules."""
 
 from __future__ import annotations
 
+import json
+import random
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from autoparser import Analysis, Json, OpaqueTokens
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.parsing.text_tape import SpanKind
 from autoparser.analysis.parsing.turn_request import RequestError
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
-from tests.offers import STRICT
+from tests.offers import STRICT, tool
 
+from .judge import check_gbnf
 from .tokens import byte_tokenizer
 
 CALL = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'
@@ -96,3 +99,71 @@ def test_refused_argument_between_tags_is_named() -> None:
     )
     found = grammar.accepts(text)
     assert (found.refused, found.argument, found.call) == ("t", "price", "book_room")
+
+
+PIECES = (
+    "\n", "\r", "\r\n", "\x0b", "\x85", "\u2028", "\u2029", "\x00", "\x7f", "\u202e", "\u200b",
+    '"', "\\", "'", "`", "#", "//", "/*", "::=", " ::= ", "root", "start", "|", "(", ")", "[", "]",
+    "{", "}", "*", "+", "?", ".", "-", "<", ">", "%json", "@", "$", "\\n", "\\u000a",
+    "root ::= .*", "start: /.*/", "# ", "TagDispatch(", "</tool_call>",
+    "%llguidance {}", "a", "Z", "9", "_", "é", "語", "😀",
+)  # fmt: skip
+LITERAL = re.compile(r'"(?:[^"\\]|\\.)*"|<\[[0-9]+\]>')
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def hostile_texts(count: int) -> Iterator[str]:
+    rng = random.Random(1)
+    yield 'f"\nroot ::= .*\n# '
+    for _ in range(count - 1):
+        yield "".join(rng.choices(PIECES, k=rng.randint(1, 6)))
+
+
+def rule_lines(grammar: str) -> list[str]:
+    """Return the lines that are rules: llguidance's options depend on whether all is ASCII."""
+    return [line for line in grammar.split("\n") if line and line[0] not in "#%"]
+
+
+def skeleton(grammar: str) -> list[str]:
+    """Return the rules without their texts, each name by when it is first met."""
+    numbers: dict[str, int] = {}
+    return [
+        NAME.sub(lambda found: f"n{numbers.setdefault(found[0], len(numbers))}", bare)
+        for bare in (re.sub(r"(T )*T", "T", LITERAL.sub("T", line)) for line in rule_lines(grammar))
+    ]
+
+
+def grammars(analysis: Analysis, text: str, *, json_values: bool) -> dict[str, str]:
+    properties: dict[str, Json] = {"p": {"type": "string", "description": text}}
+    if json_values:
+        # A value without quotes may be read as another type, or as markup.
+        properties["q"] = {"enum": [text, f"{text}, or more"]}
+    offered = tool(text, properties, "p", description=text)
+    grammar = analysis.grammar([offered], tool_choice="required")
+    tag = json.dumps(grammar.structural_tag())
+    (written,) = re.findall(r'"grammar": ("(?:[^"\\]|\\.)*")', tag)
+    return {
+        "gbnf": grammar.gbnf(),
+        "lark": grammar.lark(OpaqueTokens()),
+        "tag": json.loads(written),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "count"),
+    [
+        ("j1-json-in-tags", 100),
+        pytest.param("a1-function-parameter", 1000, marks=pytest.mark.slow),
+        pytest.param("j1-json-in-tags", 1000, marks=pytest.mark.slow),
+    ],
+)
+def test_hostile_names_give_the_rules_of_a_plain_name(name: str, count: int) -> None:
+    analysis = analysis_of(name)
+    json_values = name.startswith("j")
+    plain = grammars(analysis, "f", json_values=json_values)
+    check_gbnf("".join(f"{line}\n" for line in rule_lines(plain["gbnf"])))
+    rules = {form: skeleton(grammar) for form, grammar in plain.items()}
+    for text in hostile_texts(count):
+        for form, grammar in grammars(analysis, text, json_values=json_values).items():
+            assert "\r" not in grammar
+            assert skeleton(grammar) == rules[form], (form, text)

@@ -1,8 +1,4 @@
-"""Check the JSON values that a schema's grammar accepts, and the refused schemas.
-
-The tables are `schema_values.yaml`, `schema_refusals.yaml`. llguidance reads the GBNF and
-the schema that Lark embeds; jsonschema judges what is written at random.
-"""
+"""Check a schema's grammar: accepted values, refused and costly schemas, and llguidance calls."""
 
 from __future__ import annotations
 
@@ -16,9 +12,18 @@ import pytest
 from jsonschema import Draft202012Validator
 from llguidance import LLMatcher
 
-from autoparser.analysis.core.schema_errors import SchemaError
-from autoparser.analysis.grammar.schema_guidance import ensure_loaded, guidance_schema
+from autoparser import Json, analyze, load_template
+from autoparser.analysis.core.json_types import value_identity
+from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
+from autoparser.analysis.grammar import schema_guidance as loadable, schema_options
+from autoparser.analysis.grammar.acceptance import GrammarDialect
+from autoparser.analysis.grammar.schema_guidance import (
+    GuidanceSchema,
+    ensure_loaded,
+    guidance_schema,
+)
 from tests.case_tables import load_cases
+from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
 from .judge import Judge, gbnf, tokenizer
@@ -150,3 +155,157 @@ def test_hundred_level_schema_is_refused() -> None:
         schema = {"type": "array", "items": schema}
     with pytest.raises(SchemaError, match="levels deep"):
         gbnf(schema)
+
+
+@pytest.fixture
+def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the schemas that are asked about; nothing is known from before."""
+    asked: list[str] = []
+    ask = loadable.guidance_refusal
+
+    def recorded(schema: str) -> str:
+        asked.append(schema)
+        return ask(schema)
+
+    monkeypatch.setattr(loadable, "guidance_refusal", recorded)
+    monkeypatch.setattr(loadable, "KNOWN", loadable.KNOWN.__class__())
+    return asked
+
+
+PLAIN: tuple[Json, ...] = (
+    {"type": "object", "properties": {"a": {"enum": ["x", 1]}, "b": {"type": "string"}}},
+    {"type": "array", "items": {"type": ["integer", "null"], "minimum": 1}, "minItems": 1},
+    {"anyOf": [{"type": "string", "maxLength": 3}, {"const": None}], "default": None},
+)
+
+
+@pytest.mark.parametrize("schema", PLAIN)
+def test_plain_schemas_need_no_question(schema: Json, questions: list[str]) -> None:
+    ensure_loaded([guidance_schema(schema)])
+    assert questions == []
+
+
+def holding(pattern: str, length: int, *required: str) -> GuidanceSchema:
+    text: Json = {"type": "string", "pattern": pattern, "minLength": length}
+    return guidance_schema({"type": "object", "properties": {"a": text}, "required": [*required]})
+
+
+def test_each_schema_is_checked_once(questions: list[str]) -> None:
+    schemas = [holding("^a+$", length, "a") for length in range(1, 21)]
+    ensure_loaded([*schemas, *schemas])
+    ensure_loaded(schemas)
+    assert len(questions) == len(set(questions)) == 20
+
+
+def test_unsatisfiable_schema_is_found_among_many(questions: list[str]) -> None:
+    schemas = [holding("^a+$", length, "a") for length in range(30, 45)]
+    with pytest.raises(SchemaError, match="no value satisfies"):
+        ensure_loaded([*schemas, holding("^a$", 2, "a")])
+    # The sixteen texts, and then the whole schema of the one that is refused.
+    assert len(questions) == 17
+
+
+def test_unsatisfiable_optional_part_is_accepted(questions: list[str]) -> None:
+    ensure_loaded([holding("^a$", 2)])
+    assert len(questions) == 2
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"anyOf": [False]},
+        {"type": "array", "items": False, "minItems": 1},
+        {"type": "integer", "minimum": 0.2, "maximum": 0.8},
+        {"type": "string", "minLength": 3, "maxLength": 2},
+        {"type": "string", "enum": [1]},
+    ],
+)
+def test_contradictory_schema_is_refused(schema: Json) -> None:
+    with pytest.raises(SchemaError, match="no value satisfies"):
+        ensure_loaded([guidance_schema(schema)])
+
+
+@pytest.mark.parametrize("bounds", [{}, {"minimum": 0}, {"exclusiveMinimum": 0, "maximum": 1}])
+def test_exponents_are_allowed_as_the_docs_say(bounds: dict[str, Json]) -> None:
+    schema: Json = {"type": "object", "properties": {"x": {"type": "number", **bounds}}}
+    function: Json = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    grammar = analyzed("j1-json-in-tags").grammar([function], tool_choice="required")
+
+    def allowed(dialect: GrammarDialect) -> set[str]:
+        calls = {
+            number: f'<tool_call>\n{{"name": "f", "arguments": {{"x": {number}}}}}\n</tool_call>'
+            for number in ("0.0000001", "1e-07", "1e-7", "1e-1")
+        }
+        return {number for number, call in calls.items() if grammar.accepts(call, dialect=dialect)}
+
+    assert allowed(GrammarDialect.GBNF) == {"0.0000001", json.dumps(1e-7)}
+    assert allowed(GrammarDialect.LARK) == (
+        {"0.0000001"} if bounds else {"0.0000001", "1e-07", "1e-7", "1e-1"}
+    )
+
+
+NEAR: list[tuple[dict[str, Json], str]] = [
+    ({"exclusiveMinimum": 0, "maximum": 0.5}, "0"),
+    ({"exclusiveMinimum": 2, "exclusiveMaximum": 2.5}, "2"),
+    ({"minimum": -0.5, "exclusiveMaximum": 0}, "-0"),
+]
+
+
+@pytest.mark.parametrize(("bounds", "text"), NEAR)
+def test_exclusive_bound_ignored_by_llguidance_is_refused(
+    bounds: dict[str, Json], text: str
+) -> None:
+    schema: Json = {"type": "number", **bounds}
+    matcher = LLMatcher(tokenizer(), LLMatcher.grammar_from_json_schema(json.dumps(schema)))
+    assert matcher.try_consume_tokens([*text.encode()]) == len(text)
+    assert matcher.is_accepting()
+    with pytest.raises(UnheldKeywordError, match="exclusive"):
+        guidance_schema(schema)
+    assert guidance_schema({**bounds, "type": "integer"}).text
+
+
+J1, A1 = "j1-json-in-tags", "a1-function-parameter"
+CHOICES = [
+    {
+        "anyOf": [
+            {"type": "object", "properties": {f"{letter}{at}": {"const": letter}}}
+            for letter in "abcd"
+        ]
+    }
+    for at in range(12)
+]
+JOINED = {
+    "of a call": {"type": "object", "allOf": CHOICES},
+    "of a member": {"type": "object", "properties": {"x": {"allOf": CHOICES}}},
+    "of others": {"type": "object", "additionalProperties": {"allOf": CHOICES}},
+    "of items": {"properties": {"x": {"type": "array", "items": {"allOf": CHOICES}}}},
+}
+
+
+def tool(parameters: object) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": "dear", "parameters": parameters}}
+
+
+@pytest.mark.parametrize("template", [J1, A1])
+@pytest.mark.parametrize("place", JOINED)
+def test_multiplying_unions_are_refused_with_the_tools_name(template: str, place: str) -> None:
+    analysis = analyze(load_template(f"fixtures/templates/{template}.jinja"))
+    with pytest.raises(SchemaError, match=r"the parameters of dear.*unions that apply at once"):
+        analysis.grammar([tool(JOINED[place])]).gbnf()
+
+
+def test_enum_cost_grows_with_its_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = analyze(load_template(f"fixtures/templates/{J1}.jinja"))
+    counts: list[int] = []
+
+    def counted(value: Json) -> str:
+        counts[-1] += 1
+        return value_identity(value)
+
+    monkeypatch.setattr(schema_options, "value_identity", counted)
+    for size in (1000, 2000):
+        counts.append(0)
+        values = [f"v{at}" for at in range(size)]
+        parameters = {"type": "object", "properties": {"x": {"enum": values}}}
+        assert "v999" in analysis.grammar([tool(parameters)]).gbnf()
+    assert counts[1] <= 2 * counts[0] + 10

@@ -1,4 +1,4 @@
-"""Round trips: causes of broken ones, turns left out, advice, and calls cut short."""
+"""Round trips: causes of broken ones, turns left out, advice, calls cut short, scenario files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import yaml
 from tokenizers import Tokenizer
 
 from autoparser import Analysis, Message, RoundTrip, ToolCall, analyze, round_trip
+from autoparser.analysis.core.conversation import ToolResult, UserMessage
 from autoparser.analysis.history import client_memory, scenario_files, trip_verdict
 from autoparser.analysis.history.client_memory import readable_part
 from autoparser.analysis.history.round_trips import (
@@ -25,10 +26,26 @@ from autoparser.analysis.history.round_trips import (
     trip_settings,
 )
 from autoparser.analysis.history.sampled_turns import NotWrittenError
-from autoparser.analysis.history.scenario_files import scenarios_of, shipped_scenarios
-from autoparser.analysis.history.scenarios import PROFILES, Scenario
+from autoparser.analysis.history.scenario_files import (
+    SHIPPED,
+    ScenarioError,
+    scenarios_of,
+    shipped_scenarios,
+)
+from autoparser.analysis.history.scenarios import (
+    PROFILES,
+    Answers,
+    ArgumentsAs,
+    BesideCalls,
+    EngineHabits,
+    Ids,
+    Next,
+    Scenario,
+    UnreadCalls,
+)
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Verdict
+from autoparser.analysis.history.turn_variations import VARIATIONS
 from tests.analysis.tiny import turn
 from tests.corpus.corpus_templates import PACKAGE, corpus_paths, read_template
 from tests.fixture_analyses import analyzed
@@ -37,7 +54,7 @@ from .renderers import analysis_of, read_cases
 from .vocabularies import deepseek, stand_in, tiny
 
 TABLE = read_cases("round_trips.yaml")
-SHIPPED: dict[str, dict[str, Any]] = {
+SHIPPED_SCENARIOS: dict[str, dict[str, Any]] = {
     scenario["name"]: scenario
     for scenario in yaml.safe_load(Path(scenario_files.SHIPPED).read_text("utf-8"))["scenarios"]
 }
@@ -67,7 +84,7 @@ def scenario_from(given: str | dict[str, Any]) -> Scenario:
         return next(scenario for scenario in shipped_scenarios() if scenario.name == given)
     fields = {**given, "name": given.get("name", "own")}
     if "like" in fields:
-        fields = {**SHIPPED[fields.pop("like")], **fields}
+        fields = {**SHIPPED_SCENARIOS[fields.pop("like")], **fields}
     return scenarios_of([fields], "own.yaml")[0]
 
 
@@ -252,3 +269,79 @@ def test_a_million_characters_are_parsed_by_bisection(begun: str, unit: str) -> 
     with patch.object(client_memory, "_parse_json", wraps=client_memory._parse_json) as parsed:
         assert readable_part(text)["city"] == "Oslo"
     assert parsed.call_count <= 22
+
+
+OWN = """
+scenarios:
+  - name: mine
+    about: One of my own.
+    history:
+      - {user: "Well?"}
+      - {reasoning: "Hm.", calls: [{name: look, arguments: {at: 1}, id: abc}]}
+      - {tool: "nothing"}
+    message: {reasoning: "", content: "No.", calls: [{name: look}]}
+    variation: [compact-json, newline-before-calls]
+    next: [tool, later]
+    answers: reversed
+    engine:
+      {arguments: string, ids: made, malformed: dropped, reasoning: stripped, json: rewritten,
+       field: thought, beside_calls: dropped}
+tools:
+  - {name: look, parameters: {type: object}}
+"""
+
+
+def test_every_key_of_a_scenario_file_is_read() -> None:
+    (mine,) = scenarios_of(yaml.safe_load(OWN), "own.yaml")
+    assert (mine.name, mine.about, mine.silent) == ("mine", "One of my own.", True)
+    user, called, answer = mine.history
+    assert user == UserMessage("Well?")
+    assert isinstance(called, Message)
+    assert (called.reasoning, called.calls[0].arguments) == ("Hm.", {"at": 1})
+    assert answer == ToolResult("nothing", "look", "abc")
+    assert mine.message.content == "No."
+    assert mine.variations == ("compact-json", "newline-before-calls")
+    assert (mine.next, mine.answers) == ((Next.TOOL, Next.LATER), Answers.REVERSED)
+    assert mine.engine == EngineHabits(
+        arguments=ArgumentsAs.STRING,
+        ids=Ids.MADE,
+        malformed=UnreadCalls.DROPPED,
+        reasoning="stripped",
+        json="rewritten",
+        reasoning_fields=("thought",),
+        beside_calls=BesideCalls.DROPPED,
+    )
+    assert [tool["name"] for tool in mine.tools] == ["look"]
+
+
+def test_scenario_list_uses_shipped_tools_or_none() -> None:
+    text, bare = scenarios_of(
+        [
+            {"name": "text", "sampled": "text", "cut": True, "engine": "sglang"},
+            {"name": "bare", "sampled": "text", "tools": False},
+        ],
+        "own.yaml",
+    )
+    assert (text.sampled, text.cut, text.next) == ("text", True, (Next.USER,))
+    assert text.engine == PROFILES["sglang"].engine
+    assert (text.tools, bare.tools) == (shipped_scenarios()[0].tools, ())
+
+
+@pytest.mark.parametrize(
+    "case", read_cases("wrong_scenarios.yaml"), ids=lambda case: f"{case['place']} {case['hint']}"
+)
+def test_invalid_scenario_file_is_refused_with_its_place(case: dict[str, Any]) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        scenarios_of(case["file"], "own.yaml")
+    error = raised.value
+    assert (error.file, error.place) == ("own.yaml", case["place"] or None)
+    assert case["hint"] in (error.hint or "")
+    assert "\n" not in str(error)
+
+
+def test_shipped_scenarios_are_valid() -> None:
+    scenarios = shipped_scenarios()
+    # Their tools are not checked when they are read; here they are.
+    assert scenarios_of(yaml.safe_load(SHIPPED.read_text("utf-8")), SHIPPED.name) == scenarios
+    assert len({scenario.name for scenario in scenarios}) == len(scenarios)
+    assert {name for scenario in scenarios for name in scenario.variations} == set(VARIATIONS)

@@ -1,4 +1,4 @@
-"""Portraits: the tokens of a turn that are reused, and ten turns by renders and by bridges."""
+"""Portraits: reused tokens, ten turns by renders and by bridges; and prompts to debug."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from functools import cache
 import pytest
 
 from autoparser import ChatTemplate, analyze
+from autoparser.analysis.overview.debugged_prompts import (
+    ANY_TEXT,
+    DebuggedConversation,
+    switched_renders,
+)
 from autoparser.analysis.overview.portrait import Portrait, portray_template
 from tests.analysis.history.vocabularies import tiny
 from tests.fixture_analyses import TEMPLATES, analyzed
@@ -91,3 +96,17 @@ def test_unknown_special_tokens_do_not_stop_ten_turns() -> None:
     text = (TEMPLATES / "j1-json-in-tags.jinja").read_text(encoding="utf-8")
     found = portray_template(analyze(ChatTemplate("{{ bos_token }}" + text))).conversation
     assert len(found.steps) == 10
+
+
+TEMPLATE = ChatTemplate(
+    "{{ persona or '' }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+ANSWERED = ({"role": "user", "content": "a"}, {"role": "assistant", "content": "b"})
+
+
+def test_free_text_switch_accepts_any_value() -> None:
+    for asked, prompt in ((None, ""), (True, "<assistant>")):
+        conversation = DebuggedConversation("own", ANSWERED, generation_prompt=asked)
+        found = switched_renders(TEMPLATE, analyze(TEMPLATE).switches, conversation)
+        assert f"{ANY_TEXT}<user>a<assistant>b{prompt}" in [render.trace.prompt for render in found]

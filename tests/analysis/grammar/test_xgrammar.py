@@ -1,9 +1,10 @@
-"""Check structural tags of calls in own notations: one small grammar that xgrammar reads."""
+"""Check what xgrammar reads: structural tags, markers with their own tokens, and EBNF."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import re
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ from autoparser.analysis.decoding.answer_judge import closing_texts
 from autoparser.analysis.decoding.mask_sampling import RandomSampler, WaitingAnswer
 from autoparser.analysis.decoding.matcher_grammar import mask_row, row_words
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-from tests.analysis.parsing.loop import analysis_of
-from tests.corpus.grammar_readers import read_by_xgrammar, vocabulary_of
+from tests.analysis.parsing.loop import analysis_of, fixture_names
+from tests.corpus.grammar_readers import EngineTokens, read_by_xgrammar, vocabulary_of
+from tests.lanes import sampled
 from tests.offers import tool
 from tests.real_vocabularies import qwen_without_special
 
-pytestmark = pytest.mark.slow
+from .proofs import written_call
+from .tokens import EOS
 
 NOTATIONS = (
     "a1-function-parameter", "a2-key-value-tags", "a3-invoke-parameter", "a4-type-flags",
@@ -39,18 +42,19 @@ FILE: dict[str, Json] = {
     "mode": {"type": "integer"},
     "tags": {"type": "array", "items": STRING},
 }
-TOOLS = [
+CITY_TOOLS = [
     tool("get_weather", {"city": STRING, "unit": {"enum": ["C", "F"]}}, "city"),
     tool("search", {"query": STRING, "limit": {"type": "integer"}}, "query"),
     tool("write_file", FILE, "path", "text"),
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NOTATIONS)
 def test_shared_tool_parts_are_written_once(name: str) -> None:
     """Each further tool of the same parameters adds its name and its own rules, no text."""
     for choice in ("auto", "required"):
-        tag = analysis_of(name).grammar(TOOLS, tool_choice=choice).structural_tag()
+        tag = analysis_of(name).grammar(CITY_TOOLS, tool_choice=choice).structural_tag()
         assert len(json.dumps(tag)) < 10_000
     alike = [tool(f"save_{at}", {"text": STRING, "title": STRING}, "text") for at in range(24)]
     few, some, many = (
@@ -61,6 +65,7 @@ def test_shared_tool_parts_are_written_once(name: str) -> None:
     assert abs((many - some) - (some - few)) < 200
 
 
+@pytest.mark.slow
 def test_nonempty_text_may_begin_like_its_closer() -> None:
     saved = tool("save", {"text": {"type": "string", "minLength": 1}}, "text")
     format_ = analysis_of("a1-function-parameter")
@@ -82,10 +87,11 @@ def test_nonempty_text_may_begin_like_its_closer() -> None:
 WALKS = 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a1-function-parameter", "a2-key-value-tags", "j1-json-in-tags"])
 def test_xgrammar_walks_end_in_a_real_vocabulary(name: str) -> None:
     xgrammar: Any = importlib.import_module("xgrammar")
-    grammar = analysis_of(name).grammar(TOOLS, tool_choice="required")
+    grammar = analysis_of(name).grammar(CITY_TOOLS, tool_choice="required")
     vocabulary = qwen_without_special()
     vocabulary.add_special_tokens([*grammar.stop_strings])
     vocabulary.add_tokens([*grammar.preserved_tokens])
@@ -113,6 +119,7 @@ def test_xgrammar_walks_end_in_a_real_vocabulary(name: str) -> None:
         assert message.tool_calls
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a1-function-parameter", "j1-json-in-tags"])
 def test_counted_letters_in_a_pattern_are_loosened_unless_strict(name: str) -> None:
     """Each counted letter takes xgrammar milliseconds; the rest of the pattern still holds."""
@@ -132,3 +139,99 @@ def test_counted_letters_in_a_pattern_are_loosened_unless_strict(name: str) -> N
             accepts = read_by_xgrammar(grammar.structural_tag())
             found = any(accepts(f"{before}{call}") for before in ("", "\n</think>\n\n", "\n\n"))
             assert found is expected, (text, grammar is loose)
+
+
+BOOK_TOOL = (tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),)
+STRICT = ({**BOOK_TOOL[0], "function": {**BOOK_TOOL[0]["function"], "strict": True}},)
+REQUESTS: dict[str, dict[str, Any]] = {
+    "required": {"tools": BOOK_TOOL, "tool_choice": "required"},
+    "strict": {"tools": STRICT},
+}
+FORMATS = {
+    "j1-json-in-tags": "<tool_call>",
+    "a1-function-parameter": "<tool_call>",
+    "a7-token-pairs": "<|tool_call:start|>",
+    "j3-4-tagged-array": "<tool_calls>",
+    "reasoning-delimiter": "<|use|>",
+}
+
+
+def written(name: str) -> str:
+    """Return the turn of a call without its end."""
+    found = written_call(
+        analysis_of(name), BOOK_TOOL, ToolCall("book", {"room": "blue", "days": 3})
+    )
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("asked", REQUESTS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_tag_accepts_the_marker_token_and_masks_its_spelling(name: str, asked: str) -> None:
+    pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    grammar = analysis_of(name).grammar(**REQUESTS[asked])
+    engine = EngineTokens((EOS, *grammar.preserved_tokens), [EOS])
+    tag, text = grammar.structural_tag(engine.tokenizer), written(name)
+    for tag_ in (tag, grammar.structural_tag()):
+        assert engine.masked(tag_, text + EOS) == ""
+    assert engine.taken(grammar.structural_tag(), text + EOS, FORMATS[name])
+    # If the model may choose, a spelled marker is text.
+    assert engine.taken(tag, text + EOS, FORMATS[name]) is (asked == "strict")
+
+
+def test_trigger_is_a_token_if_the_tokenizer_has_one() -> None:
+    grammar = analysis_of("j1-json-in-tags").grammar(STRICT)
+    engine = EngineTokens((EOS, "<tool_call>"), [EOS])
+    number = engine.tokenizer.hf.token_to_id("<tool_call>")
+    with_ids = json.dumps(grammar.structural_tag(engine.tokenizer))
+    assert f'"trigger_tokens": [{number}]' in with_ids
+    assert '"triggers": ["<tool_call>"]' in json.dumps(grammar.structural_tag())
+    # A tokenizer that has no marker changes nothing.
+    assert grammar.structural_tag(EngineTokens([EOS], [EOS]).tokenizer) == grammar.structural_tag()
+
+
+def test_gbnf_writes_token_ids_unless_the_grammar_is_lazy() -> None:
+    analysis = analysis_of("j1-json-in-tags")
+    engine = EngineTokens((EOS, "<tool_call>"), [EOS])
+    number = engine.tokenizer.hf.token_to_id("<tool_call>")
+    grammar = analysis.grammar(BOOK_TOOL, tool_choice="required")
+    assert f"<[{number}]>" in grammar.gbnf(engine.tokenizer)
+    assert f"<[{number}]>" not in grammar.gbnf()
+    lazy = analysis.grammar(BOOK_TOOL, lazy=True)
+    assert lazy.gbnf(engine.tokenizer) == lazy.gbnf()
+
+
+TOOLS = (
+    tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),
+    tool("find", {"words": {"type": "array", "items": {"type": "string"}}}),
+)
+CALLS = (
+    ToolCall("book", {"room": 'a "b" <c> & \\ d\nthe second line', "days": 3}, "abcDEF123"),
+    ToolCall("book", {"room": "Größe 日本"}, "abcDEF123"),
+)
+
+
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("name", sampled(fixture_names(), 12))
+def test_ebnf_accepts_template_output(name: str, choice: str) -> None:
+    xgrammar = pytest.importorskip("xgrammar", reason="xgrammar is not installed")
+    matcher_of = importlib.import_module("xgrammar.testing")._get_matcher_from_grammar
+    analysis = analysis_of(name)
+    for prompt, text in filter(None, (written_call(analysis, TOOLS, call) for call in CALLS)):
+        grammar = analysis.grammar(TOOLS, tool_choice=choice, prompt=prompt)
+        loaded = xgrammar.Grammar.from_ebnf(grammar.ebnf())
+        matcher = matcher_of(loaded)
+        assert matcher.accept_string(text), text
+        assert matcher.is_terminated()
+        other = matcher_of(loaded)
+        taken = other.accept_string(text.replace("book", "cook")) and other.is_terminated()
+        assert not (choice == "required" and taken)
+
+
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
+def test_ebnf_with_free_text_stays_under_5000_characters(name: str) -> None:
+    grammar = analysis_of(name).grammar(TOOLS, tool_choice="required")
+    assert len(grammar.ebnf()) < 5_000
+    # A repetition of one character costs 100 ms a mask within JSON strings.
+    assert not re.search(r"\w+ ::= .*\b(char|character)\*", grammar.ebnf())
+    assert grammar.loosened("ebnf") == ()

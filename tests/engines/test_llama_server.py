@@ -1,23 +1,35 @@
-"""Check GBNF in llama.cpp's own server: constrained, and lazy with free text before calls."""
+"""Check llama.cpp's own server: constrained and lazy grammars, its Jinja, and probes of it."""
 
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
-from autoparser import Analysis, Message, ToolCall
+from autoparser import Analysis, ChatTemplate, Message, ToolCall
+from autoparser.analysis.engines.probe_base import TextRoute
+from autoparser.analysis.engines.probe_client import ProbeClient
+from autoparser.analysis.engines.server_probe import server_at
+from autoparser.analysis.lint.linting import lint
+from autoparser.analysis.lint.other_renders import installed_jinjas
+from autoparser.analysis.lint.registry import rules_of
+from autoparser.analysis.lint.subject import Subject
+from autoparser.cli.main import run
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 from tests.offers import tool
 
 from .chats import ROOT, TIMEOUT, analysis_of, parrot
 from .parrot import Parrot
-from .running_llama import running_llama
+from .running_llama import RunningLlama, running_llama
 
 pytestmark = pytest.mark.engine
 
@@ -139,3 +151,122 @@ def test_lazy_grammar_constrains_only_the_call(style: str, tmp_path: Path) -> No
     assert told[0].startswith(script.rstrip("\n")[:end])
     assert told[1].startswith(wanted[:end])
     assert "red" not in told[1]
+
+
+ENDING = "{%- if add_generation_prompt %}{{- '<|assistant|>' }}{% endif %}"
+TURNS = (
+    "{{- bos_token }}{%- for m in messages %}"
+    "{{- '<|' + m.role + '|>' + m.content + eos_token }}{%- endfor %}"
+)
+
+
+TOOLS = "{%- if tools is defined %}\n{{- '#' }}{%- endif %}"
+CLOCK = "{{- strftime_now('%Y-%m-%d') }}"
+
+
+@pytest.mark.parametrize(
+    ("template", "code", "place"),
+    [
+        # The finding names the line with the missing feature.
+        (TURNS + "\n{{- 'abc' | wordwrap(2) }}" + ENDING, "AP810", "{{- 'abc' | wordwrap(2) }} on"),
+        # In llama.cpp, tools that are not passed are undefined.
+        pytest.param(TOOLS + TURNS, "AP811", "{{- '#' }} in", marks=pytest.mark.slow),
+        # Both renders use the same time, even while the clock runs.
+        pytest.param(CLOCK + TURNS + ENDING, "", "", marks=pytest.mark.slow),
+    ],
+)
+def test_different_llama_render_is_a_finding(template: str, code: str, place: str) -> None:
+    llama = [jinja for jinja in installed_jinjas([sys.executable]) if jinja.name == "llama.cpp"]
+    assert llama, "xllamacpp belongs to the extra 'test'"
+    tokens = {"bos_token": "<begin>", "eos_token": "<over>"}
+    found = lint(Subject(ChatTemplate(template, tokens), jinjas=llama), rules_of("AP81")).findings
+    assert [(finding.code, finding.line) for finding in found] == ([(code, 2)] if code else [])
+    assert all(f" at {place} " in finding.message for finding in found)
+
+
+TEMPLATE = "fixtures/templates/a1-function-parameter.jinja"
+MARKERS = (("<|im_start|>", True), ("<|im_end|>", True), ("<think>", False), ("</think>", False))
+PAGE = ROOT / "docs" / "engines" / "probe.md"
+SHOWN_URL = "http://127.0.0.1:8080"
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Generator[RunningLlama]:
+    folder = tmp_path_factory.mktemp("probed")
+    with running_llama(Parrot(MARKERS), folder, template=ROOT / TEMPLATE) as running:
+        yield running
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    code = run([*arguments, "--no-isolation"])
+    return code, capsys.readouterr().out
+
+
+def test_probe_names_the_engine_and_its_template(llama: RunningLlama) -> None:
+    with ProbeClient(llama.url, timeout=20) as client:
+        server = server_at(client)
+        assert server.served.engine == "llama-server"
+        # The server drops the last newline.
+        assert f"{server.served.template}\n" == (ROOT / TEMPLATE).read_text("utf-8")
+        assert [rung.rung for rung in server.rungs()] == [TextRoute.FORCED]
+
+
+def test_probe_judges_the_servers_own_parser(
+    llama: RunningLlama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = printed(capsys, "probe", llama.url, "--json")
+    told: dict[str, Any] = json.loads(out)
+    assert (code, told["rung"], told["not_asked"]) == (1, "forced", [])
+    assert all(prompt["same"] for prompt in told["prompts"])
+    verdicts = {text["title"]: text["verdict"] for text in told["texts"]}
+    assert len(verdicts) == 15
+    assert verdicts["content"] == "exact"
+    assert verdicts["1 call"] == "exact"
+    # The verdicts for this version of llama.cpp; a later one may read more, and then this fails.
+    otherwise = {title for title, verdict in verdicts.items() if verdict == "different"}
+    assert otherwise == {
+        "reasoning and content and 2 calls",
+        "an argument of every type",
+        "reasoning that quotes a call",
+    }
+    assert [advice["kind"] for advice in told["advice"]] == ["serve"]
+
+
+@pytest.mark.slow
+def test_probe_with_another_template_finds_differing_prompts(
+    llama: RunningLlama, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "fixtures/templates/j1-json-in-tags.jinja"
+    code, out = printed(capsys, "probe", llama.url, str(ROOT / other))
+    assert code == 1
+    assert re.search(r"^Prompts +0 of 4 match the template$", out, re.MULTILINE)
+    assert "    --jinja --chat-template-file FILE\n" in out
+
+
+@pytest.mark.slow
+def test_server_without_jinja_is_advised_the_flag(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / TEMPLATE).read_text("utf-8")
+    with running_llama(Parrot(MARKERS), tmp_path, template_text=text) as running:
+        code, out = printed(capsys, "probe", running.url)
+    assert code == 1
+    assert "start it with\n    --jinja\n" in out
+
+
+@pytest.mark.slow
+def test_documented_probe_session_is_reproduced(
+    llama: RunningLlama, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = PAGE.read_text("utf-8")
+    ((command, shown),) = re.findall(r"```console\n\$ autoparser (.+)\n([\s\S]+?)```", page)
+    code, out = printed(capsys, *shlex.split(command.replace(SHOWN_URL, llama.url)))
+    assert code == 1
+    out = re.sub(rf"{llama.url}, model \S+", f"{SHOWN_URL}, model parrot", out)
+    out = out.replace(llama.url, SHOWN_URL)
+    at = 0
+    for part in shown.split("[…]"):
+        at = out.find(part.strip("\n"), at)
+        assert at >= 0, part
