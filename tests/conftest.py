@@ -13,9 +13,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,24 @@ MOST_LIKE = 2
 
 VOCABULARIES = frozenset({"qwen_backend", "deepseek_backend"})
 """Fixtures that take seconds to load, and hundreds of MB: real vocabularies."""
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str], list[Any]]:
+    """Return a function that lists the arguments of each later call of a function or method."""
+
+    def record(owner: object, name: str) -> list[Any]:
+        calls: list[Any] = []
+        real = getattr(owner, name)
+
+        def recording(*given: Any) -> Any:
+            calls.append(given)
+            return real(*given)
+
+        monkeypatch.setattr(owner, name, recording)
+        return calls
+
+    return record
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,15 +9,15 @@ import tomllib
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 
-from autoparser.analysis.lint.inspection import InspectionTask, SeenHits
+from autoparser.analysis.lint import template_inspection
 from autoparser.analysis.lint.project_settings import KEYS
 from autoparser.analysis.lint.registry import all_rules
 from autoparser.analysis.lint.rule import Profile
-from autoparser.analysis.lint.template_inspection import inspect_template
 from autoparser.cli.lint import FindingForm
 from autoparser.cli.main import app
 from tests.cli.conftest import ROOT, Run
@@ -71,17 +71,11 @@ def test_profiles_fold_findings_and_drop_none(autoparser: Run) -> None:
 
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return the texts of the templates that were looked at, with the cache in use."""
-    texts: list[str] = []
-
-    def counting(task: InspectionTask) -> SeenHits:
-        texts.append(task.template.text)
-        return inspect_template(task)
-
+def looked(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return the templates that were looked at, with the cache in use."""
     monkeypatch.delenv("AUTOPARSER_NO_CACHE")
-    monkeypatch.setattr("autoparser.analysis.lint.template_inspection.inspect_template", counting)
-    return texts
+    tasks: list[Any] = recorded(template_inspection, "inspect_template")
+    return tasks
 
 
 SOME = [
@@ -98,7 +92,7 @@ SOME = [
 def test_cached_answer_is_equal_in_every_form(
     sources: list[str],
     autoparser: Run,
-    looked: list[str],
+    looked: list[Any],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
@@ -119,7 +113,7 @@ def test_cached_answer_is_equal_in_every_form(
 
 
 def test_cache_folder_can_be_chosen_or_disabled(
-    autoparser: Run, looked: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    autoparser: Run, looked: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     template = tmp_path / "one.jinja"
     template.write_text("{{ messages[0].content }}", encoding="utf-8")
@@ -145,7 +139,7 @@ def test_cache_folder_can_be_chosen_or_disabled(
 
 
 def test_watch_reruns_only_on_changes_of_found_files(
-    tmp_path: Path, autoparser: Run, looked: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, autoparser: Run, looked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AUTOPARSER_CACHE_DIR", str(tmp_path / "cache"))

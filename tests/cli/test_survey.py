@@ -7,11 +7,11 @@ import re
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autoparser.analysis.formats.learned_format import LearnedFormat
-from autoparser.analysis.overview.survey import surveyed_format
+from autoparser.analysis.overview import survey
 
 from .conftest import ROOT, Run
 
@@ -58,27 +58,22 @@ def test_interrupted_survey_resumes_and_repeats_changed_templates(
 
 
 @pytest.fixture
-def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def looked(recorded: Any) -> list[Any]:
     """Return the sources that were analyzed."""
-    found: list[str] = []
-
-    def counting(source: str) -> LearnedFormat:
-        found.append(Path(source).name)
-        return surveyed_format(source)
-
-    monkeypatch.setattr("autoparser.analysis.overview.survey.surveyed_format", counting)
+    found: list[Any] = recorded(survey, "surveyed_format")
     return found
 
 
 def test_equal_templates_are_surveyed_once(
-    corpus: Path, tmp_path: Path, autoparser: Run, looked: list[str]
+    corpus: Path, tmp_path: Path, autoparser: Run, looked: list[Any]
 ) -> None:
     for number in range(9):
         shutil.copy(corpus / "content-plain.jinja", corpus / f"copy-{number}.jinja")
     kept = tmp_path / "survey.jsonl"
     use = ("survey", corpus, "--records", kept, "--jobs", "1")
     assert autoparser(*use).out.startswith("12 templates, 11 analyzed")
-    assert sorted(looked) == ["content-plain.jinja", "raises-always.jinja", "reasoning-none.jinja"]
+    names = sorted(Path(source).name for (source,) in looked)
+    assert names == ["content-plain.jinja", "raises-always.jinja", "reasoning-none.jinja"]
     assert [record["source"] for record in records_of(kept)] == sorted(map(str, corpus.iterdir()))
     # The same texts in another folder are known, but get their own lines.
     moved = shutil.copytree(corpus, tmp_path / "moved")
@@ -94,7 +89,7 @@ def test_equal_templates_are_surveyed_once(
 
 
 def test_survey_shards_split_texts_and_join_to_the_whole_summary(
-    corpus: Path, tmp_path: Path, autoparser: Run, looked: list[str]
+    corpus: Path, tmp_path: Path, autoparser: Run, looked: list[Any]
 ) -> None:
     for name in NAMES:
         shutil.copy(corpus / f"{name}.jinja", corpus / f"copy-of-{name}.jinja")

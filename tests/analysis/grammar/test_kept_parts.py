@@ -40,65 +40,35 @@ def offered(name: str, **more: Json) -> dict[str, Any]:
     return tool(name, {**properties, **more}, "text")
 
 
-@pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
-    """Record the tools whose rules are made, and those whose rules are written."""
-    found: dict[str, list[str]] = {"made": [], "written": []}
-    paths, take = CallWriter.tool_paths, _LarkWriter.take_part
-
-    def record_paths(self: Any, name: str, *rest: Any) -> Any:
-        found["made"].append(name)
-        return paths(self, name, *rest)
-
-    def record_part(self: Any, part: Any) -> Any:
-        found["written"] += [part.tool] * bool(part.tool)
-        return take(self, part)
-
-    monkeypatch.setattr(CallWriter, "tool_paths", record_paths)
-    monkeypatch.setattr(_LarkWriter, "take_part", record_part)
-    return found
-
-
 # In the first, arguments are JSON; in the last, lists are rules that refer to themselves.
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
-def test_tool_is_written_once_for_all_lists(name: str, made: dict[str, list[str]]) -> None:
+def test_tool_is_written_once_for_all_lists(name: str, recorded: Any) -> None:
+    made, written = recorded(CallWriter, "tool_paths"), recorded(_LarkWriter, "take_part")
     formats = Formats.of(deepcopy(analysis_of(name).format))
     tools = [offered(f"tool_{at}") for at in range(6)]
     for some in (tools[:3], tools[2::-1], tools[1:5], deepcopy(tools[::-1])):
         make_grammar(formats, some).lark(ALL_TEXT)
     known = [f"tool_{at}" for at in range(6)]
-    assert sorted(made["made"]) == known
-    assert sorted(made["written"]) == known
+    assert sorted(made_name for _, made_name, *_ in made) == known
+    assert sorted(part.tool for _, part in written if part.tool) == known
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
-def test_schema_keywords_are_walked_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    walked: list[str] = []
-    walk = schema_survey._plain_words
-
-    def record(schema: Json) -> Any:
-        walked.append(repr(schema))
-        return walk(schema)
-
+def test_schema_keywords_are_walked_once(
+    name: str, recorded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(schema_survey, "_WORDS", type(schema_survey._WORDS)(100))
-    monkeypatch.setattr(schema_survey, "_plain_words", record)
+    walked = recorded(schema_survey, "_plain_words")
     formats = Formats.of(deepcopy(analysis_of(name).format))
     counts: list[dict[str, Json]] = [{f"count_{at}": {"type": "integer"}} for at in range(20)]
     tools = [offered(f"tool_{at}", **counts[at]) for at in range(20)]
     make_grammar(formats, tools).lark(ALL_TEXT)
-    assert len(walked) == len(set(walked)) >= len(tools)
+    assert len(walked) == len({*map(repr, walked)}) >= len(tools)
 
 
-def test_call_header_words_are_written_once_for_all_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_header_words_are_written_once_for_all_tools(recorded: Any) -> None:
     formats = Formats.of(deepcopy(analysis_of("t2-recipient-header").format))
-    written: list[Any] = []
-    write = _LarkWriter.free_text
-
-    def record(self: Any, node: Any) -> Any:
-        written.append(node)
-        return write(self, node)
-
-    monkeypatch.setattr(_LarkWriter, "free_text", record)
+    written = recorded(_LarkWriter, "free_text")
     counts: list[int] = []
     for size in (1, 4, 12):
         written.clear()
@@ -109,14 +79,16 @@ def test_call_header_words_are_written_once_for_all_tools(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter"])
-def test_refused_keyword_rewrites_only_its_tool(name: str, made: dict[str, list[str]]) -> None:
+def test_refused_keyword_rewrites_only_its_tool(name: str, recorded: Any) -> None:
+    calls = recorded(CallWriter, "tool_paths")
     formats = Formats.of(deepcopy(analysis_of(name).format))
     unique: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
     tools = [*(offered(f"tool_{at}") for at in range(6)), offered("refused", numbers=unique)]
     grammar = make_grammar(formats, tools)
     assert [loosening.tool for loosening in grammar.loosened("lark")] == ["refused"]
-    assert sorted(set(made["made"])) == sorted(grammar.tools)
-    assert len(made["made"]) - made["made"].count("refused") == 6
+    made = [made_name for _, made_name, *_ in calls]
+    assert sorted(set(made)) == sorted(grammar.tools)
+    assert len(made) - made.count("refused") == 6
 
 
 @pytest.mark.parametrize("name", ["a6-key-is-tag", "p1-4-unquoted"])

@@ -146,17 +146,8 @@ def test_tool_with_lengths_counted_by_llguidance_is_converted_once() -> None:
 
 @pytest.mark.parametrize("form", ["gbnf", "structural_tag"])
 @pytest.mark.parametrize("style", [XML, HERMES])
-def test_new_list_converts_only_new_schemas(
-    form: str, style: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    converted: list[object] = []
-    real = gbnf_schemas._conversion
-
-    def counting(schema: Json, *others: Any) -> Any:
-        converted.append(schema)
-        return real(schema, *others)
-
-    monkeypatch.setattr(gbnf_schemas, "_conversion", counting)
+def test_new_list_converts_only_new_schemas(form: str, style: str, recorded: Any) -> None:
+    converted = recorded(gbnf_schemas, "_conversion")
     kind = f"{form} {style}"
     tools = [
         tool(f"t{number}", {"of": {"type": "array", "items": {"const": f"{kind} {number}"}}})

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tokenizers import Tokenizer, decoders, models
@@ -137,11 +138,8 @@ def test_unopenable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyP
     path.write_text("[" * 200_000)
     with pytest.raises(TemplateReadError, match="cannot read this JSON"):
         load_template(path)
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(local_files, "_open_at_once", refuse)
+    refused = Mock(side_effect=PermissionError(13, "Permission denied"))
+    monkeypatch.setattr(local_files, "_open_at_once", refused)
     with pytest.raises(TemplateReadError, match=r"cannot read the file \(Permission denied\)"):
         load_template(path)
     monkeypatch.undo()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec import structs
@@ -336,11 +337,7 @@ def test_interrupt_is_ignored_by_the_worker_and_ends_it_in_the_parent(
     worker = TaskWorker()
     os.kill(worker.pid, signal.SIGINT)
     assert worker.call(abs, -1, limits=SHORT) == 1
-
-    def interrupted(*_: object) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(worker.connection, "poll", interrupted)
+    monkeypatch.setattr(worker.connection, "poll", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         worker.call(abs, -1, limits=SHORT)
     assert not worker.alive
