@@ -5,26 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import yaml
 
-if TYPE_CHECKING:
-    import pytest
+Test = TypeVar("Test", bound=Callable[..., object])
 
 
-def case_tables(test_file: str, name: str) -> Callable[[str], pytest.MarkDecorator]:
-    """Return a decorator that runs a test with each case of a table in a file beside it."""
+def case_tables(test_file: str, name: str) -> Callable[[str], Callable[[Test], Test]]:
+    """Return a decorator that runs a test with each case of a table in a file beside it.
+
+    A parameter `case` is the whole case; without it, parameters are the case's values by name.
+    """
     tables = load_cases(test_file, name)
     # Benchmarks read tables, too, in environments without pytest.
     parametrize = import_module("pytest").mark.parametrize
 
-    def table(key: str) -> pytest.MarkDecorator:
-        decorator: pytest.MarkDecorator = parametrize(
-            "case", tables[key], ids=lambda case: ascii(case)[:80]
-        )
-        return decorator
+    def table(key: str) -> Callable[[Test], Test]:
+        def decorate(test: Test) -> Test:
+            cases, names = tables[key], ["case"]
+            rows = [[case] for case in cases]
+            if "case" not in (given := signature(test).parameters):
+                names = [name for name in given if any(name in case for case in cases)]
+                rows = [[case.get(name) for name in names] for case in cases]
+            ids = [ascii(case)[:80] for case in cases]
+            decorated: Test = parametrize(names, rows, ids=ids)(test)
+            return decorated
+
+        return decorate
 
     return table
 

@@ -8,17 +8,13 @@ from autoparser import AutoparserError, ChatTemplate, Json, analyze
 from autoparser.analysis.core.question_bounds import AskedTally
 from autoparser.errors import TemplateUnusableError
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import analyzed
 
+table = case_tables(__file__, "analyze.yaml")
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("{# one #}\n\n{{ raise_exception('no') }}", "t.jinja: line 3: "),
-        ("{{ messages[50].content.upper() }}", "raises on every conversation"),
-        ("", "renders nothing"),
-    ],
-)
+
+@table("unusable")
 def test_unusable_template_error_is_one_line(text: str, words: str) -> None:
     with pytest.raises(TemplateUnusableError) as error:
         analyze(ChatTemplate(text, origin="t.jinja"))
@@ -29,17 +25,7 @@ def test_unusable_template_error_is_one_line(text: str, words: str) -> None:
     assert error.value.hint, "it says what to do"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ messages|length / 0 }}",
-        "{% for m in messages %}{{ m.content }}{{ m.nothing.at_all }}{% endfor %}",
-        "{{ ''.__class__.__mro__ }}",
-        "{% include 'other' %}",
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-        "{{ 'x' * (2 ** 70) }}",
-    ],
-)
+@pytest.mark.parametrize("text", load_cases(__file__, "analyze.yaml")["hostile"])
 def test_hostile_template_error_is_one_line(text: str) -> None:
     with pytest.raises(AutoparserError) as error:
         analyze(ChatTemplate(text))
@@ -57,13 +43,7 @@ def test_template_with_todays_date_is_not_random() -> None:
     assert analysis.check.ok
 
 
-CALL: Json = {
-    "type": "function",
-    "function": {
-        "name": "Look-Up_2",
-        "arguments": {"n": [-70, {"m": 12.5}], "on": True, "q": "x" * 9},
-    },
-}
+CALL: Json = load_cases(__file__, "analyze.yaml")["call"]
 
 
 def test_empty_tally_has_empty_bounds() -> None:

@@ -16,19 +16,9 @@ from typing import NamedTuple
 from autoparser import Analysis, AutoparserError, ChatTemplate, analyze
 from autoparser.errors import TemplateRenderError
 from tests.benchmarks.measuring import cells, corpus, every_option, print_lines, timed
+from tests.case_tables import load_cases
 
-CONVERSATION = {
-    "messages": [
-        {"role": "user", "content": "What is the weather?"},
-        {"role": "assistant", "content": "It is sunny."},
-        {"role": "user", "content": "Thank you."},
-    ],
-    "tools": None,
-    "documents": None,
-    "add_generation_prompt": True,
-    "bos_token": "<s>",
-    "eos_token": "</s>",
-}
+CONVERSATION = load_cases(__file__, "analyze.yaml")["conversation"]
 RENDERS = 20
 
 

@@ -26,7 +26,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from autoparser import Analysis, ChatTemplate, Message, Renderer, ToolCall, analyze
 from autoparser.render import BridgeRefusal
-from tests.analysis.history.vocabularies import qwen
+from tests.analysis.history.renderers import qwen
 from tests.benchmarks.measuring import cells, collector_off, corpus, timed
 from tests.offers import tool
 

@@ -55,6 +55,7 @@ from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.decoding.tokenizers_here import deepseek, qwen
 from tests.analysis.grammar.proofs import grammar_for, request_for
 from tests.analysis.parsing.loop import analysis_of
+from tests.case_tables import load_cases
 from tests.corpus.corpus_templates import FIXTURES, analysis_at
 from tests.corpus.grammar_readers import vocabulary_of
 from tests.corpus.real_tools import with_calls
@@ -63,6 +64,7 @@ from tests.offers import tool
 
 from .measuring import cells, corpus, print_lines, timed
 
+TABLES = load_cases(__file__, "grammar.yaml")
 RUNS = 9
 WIDTH = 34
 """Of the first column."""
@@ -72,14 +74,9 @@ PROSE = "The quick brown fox, who is < 3 years old, jumps over <b>the lazy dog</
 Spread: TypeAlias = tuple[float, float, float]
 """Median, 99th percentile and most."""
 
-FORMATS = {"Hermes JSON": "j1-json-in-tags", "Qwen3 XML": "a1-function-parameter"}
+FORMATS = TABLES["formats"]
 """The fixture of each format."""
-TAGGED = {
-    "key and value tags": "a2-key-value-tags",
-    "invoke and parameter": "a3-invoke-parameter",
-    "type flags": "a4-type-flags",
-    "keys as tags": "a6-key-is-tag",
-}
+TAGGED = TABLES["tagged"]
 """More formats whose arguments are closed by text instead of a token."""
 REAL = {
     "Qwen-Qwen3-0.6B": qwen,
@@ -92,14 +89,7 @@ REAL = {
     "moonshotai-Kimi-K2-Instruct": qwen,
 }
 """Templates of the corpus, and the vocabulary that their grammars are loaded with."""
-TAGGED_MODELS = {
-    "Qwen-Qwen3-0.6B": "qwen_3",
-    "Qwen-Qwen3-Coder-30B-A3B-Instruct": "qwen_3_coder",
-    "Qwen3.5-4B": "qwen_3_5",
-    "MiniMaxAI-MiniMax-M2": "minimax",
-    "deepseek-ai-DeepSeek-V3.2": "deepseek_v3_2",
-    "openai-gpt-oss-120b": "harmony",
-}
+TAGGED_MODELS = TABLES["tagged_models"]
 """Templates of the corpus, and the names of xgrammar's own tags for their models."""
 AGENT_TOOLS = yaml.safe_load((FIXTURES / "tools.yaml").read_text("utf-8"))
 """Three tools of texts, numbers, choices, lists and objects."""
@@ -350,16 +340,7 @@ STATES = {
     "deepseek-ai-DeepSeek-V4": deepseek,
 }
 """Templates of the corpus, and the vocabulary of each family."""
-PLACES = {
-    "reasoning": ("I should think this over.", 0),
-    "goes on": ("I should think this over.", 8),
-    "content": ("The fox is quick, and brown.", 0),
-    "goes on ": ("The fox is quick, and brown.", 7),
-    "call": ("look_up_9", 0),
-    "string": ("Lovely weather in the old town", 0),
-    "bounded": ("A note of some length", 0),
-    "number": ("31415", 0),
-}
+PLACES = TABLES["places"]
 """Where a mask is asked for: so many characters into a text of the turn."""
 
 
@@ -418,18 +399,7 @@ CODE = (
     'def f(x):\n\treturn "a\\\\b" + x  # \\d\n\n'
     'if x > 3:\n    print("hello", [1, {"a": 3}])\n</div>\n'
 )
-WALKED: dict[str, list[dict[str, Json]]] = {
-    "get_weather": [{"city": "Paris", "days": 3, "detailed": True, "unit": "celsius"}],
-    "list_rooms": [{"floor": 12}],
-    "book_room": [
-        {"room": PROSE * 4, "price": 12.5, "note": CODE * 2, "guest": {"name": "Zoë \x01"}},
-        {
-            "room": CODE * 4,
-            "tags": [1, "two words", 'a\n"b"'],
-            "guest": {"name": PROSE, "vip": {"since": 3}},
-        },
-    ],
-}
+WALKED: dict[str, list[dict[str, Json]]] = TABLES["walked"]
 """Arguments of the calls that masks are measured along, by their tools."""
 
 

@@ -32,18 +32,7 @@ Start: TypeAlias = Callable[[], Feed]
 Tools: TypeAlias = Sequence[dict[str, Any]]
 
 SENTENCE = "The user wants the weather in Oslo, so I call the tool."
-PROPERTIES: Mapping[str, object] = {
-    "city": {"type": "string"},
-    "days": {"type": "integer"},
-    "unit": {"type": "string", "enum": ["C", "F"]},
-    "options": {
-        "type": "object",
-        "properties": {
-            "hourly": {"type": "boolean"},
-            "fields": {"type": "array", "items": {"type": "string"}},
-        },
-    },
-}
+PROPERTIES: Mapping[str, object] = load_cases(__file__, "parser_peers.yaml")["properties"]
 
 
 def tools(count: int, run: int = 0) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from autoparser.reports.comparison import comparison_page
 from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
 from autoparser.reports.template_state import ChartBar, bar_chart
-from tests.analysis.history.vocabularies import tiny
+from tests.analysis.history.renderers import tiny
 from tests.fixture_analyses import TEMPLATES, analyzed
 from tests.reports.hostile import hostile
 

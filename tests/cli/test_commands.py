@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx2
 import pytest
@@ -24,7 +25,7 @@ from tests.analysis.decoding.running import Start as StartServer, servers
 from tests.analysis.decoding.tiny_model import save_tiny_model
 from tests.analysis.decoding.trials import CITIES, trial_of
 from tests.analysis.engines.engine_stub import EngineStub, answering, vllm_stub
-from tests.analysis.history.vocabularies import small
+from tests.analysis.history.renderers import small
 from tests.analysis.sources.gguf_files import header, pair, text
 from tests.analysis.sources.hub_server import Hub
 from tests.engines.running_serve import running_backend
@@ -105,9 +106,7 @@ def test_fix_json_contains_the_proof(code: str, more: tuple[str, ...], autoparse
 def test_limit_that_stops_the_search_is_named(
     autoparser: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ended(*_: object, **__: object) -> None:
-        raise TemplateLimitError(LimitKind.TASK_TIME, "this took more than 60 s")
-
+    ended = Mock(side_effect=TemplateLimitError(LimitKind.TASK_TIME, "this took more than 60 s"))
     monkeypatch.setattr("autoparser.analysis.editing.lint_fixes.fix_template", ended)
     ran = autoparser("fix", LINT / "AP109" / "fires.jinja", "--select", "AP109")
     assert (ran.code, ran.out) == (2, "")

@@ -24,6 +24,7 @@ from autoparser.analysis.templates.worker_pool import run_task
 from autoparser.cli import lint as lint_command, wings
 from autoparser.cli.main import run
 from tests.analysis.sources.test_written_files import NO_SPACE
+from tests.case_tables import load_cases
 
 from .conftest import ROOT, Ran, Run, Start
 
@@ -183,28 +184,7 @@ READ = {
     "autoparser.toml": "[lint]\n",
     "known.json": '{"schema": "autoparser.lint-baseline/1", "findings": []}',
 }
-OVERWRITES = (
-    "analyze t.jinja -o t.jinja",
-    "analyze t.jinja -o hard.jinja",
-    "analyze t.jinja -o soft.jinja",
-    "render t.jinja --messages messages.yaml -o messages.yaml",
-    "grammar t.jinja --tools tools.json -o tools.json",
-    "parse t.jinja --input output.txt -o output.txt",
-    "parse t.jinja --input output.txt --tools tools.json -o tools.json",
-    "lint t.jinja --report sarif=t.jinja",
-    "lint t.jinja --report sarif=soft.jinja --report json=hard.jinja",
-    "lint t.jinja --baseline t.jinja --write-baseline",
-    "lint t.jinja --config autoparser.toml -o autoparser.toml",
-    "lint t.jinja --report json=autoparser.toml",
-    "lint t.jinja --baseline known.json --report json=known.json",
-    "survey . -j 1 -o t.jinja",
-    "survey . -j 1 --records t.jinja",
-    "survey . -j 1 -o soft.jinja",
-    "export t.jinja -o hard.jinja",
-    "report t.jinja --tools tools.json -o tools.json",
-    "compare t.jinja ROOT/fixtures/templates/p1-python-lines.jinja -o t.jinja",
-    "serve t.jinja --server http://127.0.0.1:9 --engine vllm --traffic-log t.jinja",
-)
+OVERWRITES = load_cases(__file__, "hostile.yaml")["overwrites"]
 
 
 @pytest.mark.parametrize("use", OVERWRITES)

@@ -115,17 +115,7 @@ def test_rich_markup_is_shown_as_text(files: dict[str, str], autoparser: Run) ->
     assert "[red][link=http://x.y][/]" in autoparser("analyze", files["TEMPLATE"]).out
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "render TEMPLATE --messages USER",
-        "render TEMPLATE --format training-template",
-        "grammar TEMPLATE --tools TOOLS",
-        "grammar TEMPLATE --json-schema SCHEMA",
-        "analyze TEMPLATE",
-        "analyze REFUSING",
-    ],
-)
+@pytest.mark.parametrize("case", TABLE["terminal_cases"])
 def test_terminal_output_contains_only_own_colors(
     case: str, files: dict[str, str], terminal: Run
 ) -> None:

@@ -14,6 +14,7 @@ import typer
 from autoparser.cli import output
 from autoparser.cli.lint import MANY
 from autoparser.cli.main import DEMO, EXAMPLES, SUMMARIES, app
+from tests.case_tables import load_cases
 
 from .conftest import ROOT, Run
 
@@ -145,17 +146,7 @@ def test_progress_in_a_log_is_an_occasional_line(
     assert "\r" not in ran.err
 
 
-FORMS = {
-    "analyze": "text json",
-    "grammar": "gbnf lark structural-tag ebnf json",
-    "export": "response-template",
-    "render": "text json training-template",
-    "lint": "text concise json sarif github junit markdown",
-    "rule": "text json markdown",
-    "compare": "text json markdown html",
-    "survey": "text json html",
-    "report": "html",
-}
+FORMS = load_cases(__file__, "options.yaml")["forms"]
 
 
 def test_options_page_lists_every_form() -> None:

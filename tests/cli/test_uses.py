@@ -62,7 +62,7 @@ from autoparser.analysis.engines import engine_process
 from autoparser.analysis.sources import local_files, written_files
 from tests.analysis.decoding.tokenizers_here import byte_tokenizer
 from tests.analysis.engines.engine_stub import EngineStub, answering, sglang_stub, vllm_stub
-from tests.analysis.history.vocabularies import small
+from tests.analysis.history.renderers import small
 from tests.analysis.sources.gguf_files import write_model
 from tests.analysis.sources.hub_server import Hub, Model, commit_of
 from tests.case_tables import compare_snapshot

@@ -100,19 +100,8 @@ _FIELDS = (
     *("content", "role", "tool_calls", "function", "arguments", "name", "id"),
     *("reasoning_content", "parameters", "description"),
 )
-_OTHER_PLACES = {
-    "index0": "index",
-    "index": "index0",
-    "loop.first": "loop.last",
-    "loop.last": "loop.first",
-}
-_OTHER_DEFAULTS = {
-    "true": "false",
-    "false": "true",
-    "none": "''",
-    "defined": "undefined",
-    "is string": "is mapping",
-}
+_OTHER_PLACES: Mapping[str, str] = TABLE["other_places"]
+_OTHER_DEFAULTS: Mapping[str, str] = TABLE["other_defaults"]
 
 
 def _code(text: str) -> Iterator[re.Match[str]]:

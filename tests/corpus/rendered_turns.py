@@ -30,19 +30,11 @@ from autoparser.analysis.core.message_shape import offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.grammar.turn_rules import text_without_end
 from autoparser.errors import TemplateRenderError
+from tests.case_tables import load_cases
 
+TABLES = load_cases(__file__, "rendered_turns.yaml")
 _IDS = ("xY7zA2bC9", "dE4fG8hJ1")
-_TYPED: dict[str, Json] = {
-    "note": "Window seat, please",
-    "seats": 2,
-    "limit": -14.5,
-    "flexible": True,
-    "pets": False,
-    "agent": None,
-    "stops": ["Lyon", 3, False],
-    "extra": {"meal": "vegan", "bags": [1, 2], "deep": {"kept": True}},
-}
-
+_TYPED: dict[str, Json] = TABLES["typed"]
 TRAIN = ToolCall("find_train", {"start": "Bergen", "hours": 6}, _IDS[0])
 BOOKING = ToolCall("book_seat", _TYPED, _IDS[1])
 
@@ -82,11 +74,7 @@ TOOLS: tuple[Tool, ...] = (
 )
 
 
-_LOOSE: Mapping[str, Json] = {
-    "agent": {"type": ["string", "null"]},
-    "stops": {"type": "array"},
-    "extra": {"type": "object"},
-}
+_LOOSE: Mapping[str, Json] = TABLES["loose"]
 OFFERED: tuple[Json, ...] = tuple(
     {"type": "function", "function": with_properties(tool, _LOOSE.get, required=[])}
     for tool in TOOLS

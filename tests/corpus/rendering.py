@@ -37,7 +37,7 @@ from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.history.message_attribution import Attributed
 from autoparser.analysis.history.rendered_tokens import RenderedTokens
 from autoparser.analysis.learning.prober import choose_sentinels
-from tests.analysis.history.vocabularies import qwen
+from tests.analysis.history.renderers import qwen
 
 from .corpus_templates import Board
 

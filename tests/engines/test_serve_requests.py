@@ -16,7 +16,7 @@ from autoparser.analysis.engines.output_watch import OutputWatch
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.gbnf_writer import write_gbnf
 from tests.analysis.tiny import CONTENT, calls, turn
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import analyzed
 
 from .asked_serve import BODY, TEMPLATE, answered, chunks, spelling, whole, writing
@@ -143,19 +143,7 @@ def test_image_dropped_by_the_template_is_logged_once(caplog: pytest.LogCaptureF
         assert caplog.text.count("drops content of the type 'image' (messages[0])") == lines
 
 
-@pytest.mark.parametrize(
-    ("written", "words"),
-    [
-        ("{{ m.content }}", "as Python or JSON source"),
-        ("{{ m.content | tojson if m.content is not string else m.content }}", "as Python or JSON"),
-        ("{{ m.content.strip() }}", "UndefinedError"),
-        (
-            "{% if m.content is not string %}{{ raise_exception('Only text!') }}{% endif %}"
-            "{{ m.content }}",
-            "Only text!",
-        ),
-    ],
-)
+@table("images")
 def test_image_that_the_template_cannot_render_is_refused_with_its_place(
     written: str, words: str
 ) -> None:
@@ -252,15 +240,7 @@ def test_last_message_is_continued() -> None:
     assert answer.json()["choices"][0]["message"]["content"] == "Hi"
 
 
-@pytest.mark.parametrize(
-    ("content", "end"),
-    [
-        ("It is", "assistant\nIt is"),
-        ([{"type": "text", "text": "It is"}], "assistant\nIt is"),
-        ([{"type": "tool_use", "id": "a", "name": "look", "input": {}}], "assistant\n"),
-        ("", "assistant\n"),
-    ],
-)
+@table("continued_answers")
 def test_final_answer_of_anthropics_messages_is_continued_if_it_is_text(
     content: object, end: str
 ) -> None:
@@ -324,11 +304,7 @@ def test_grammar_that_cannot_be_written_is_named_once_in_the_log(
     assert "the prompt" in lines[0]
 
 
-LIKELY = {
-    "token": "Hi",
-    "logprob": -0.5,
-    "top_logprobs": [{"token": "Hi", "logprob": -0.5}, {"token": "é", "logprob": None}],
-}
+LIKELY = load_cases(__file__, "serve_requests.yaml")["likely"]
 likely = writing(
     {"content": "Hi", "tokens": [1], "completion_probabilities": [LIKELY]},
     {"content": "", "stop": True, "tokens_predicted": 1, "tokens_evaluated": 7},

@@ -33,8 +33,7 @@ from tests.analysis.parsing.loop import TOOLS, disagreement, generated, literal_
 from tests.corpus.corpus_templates import corpus_paths, own_paths
 from tests.fixture_analyses import TOKENS
 
-from .edits import cut, edited, mutated
-from .shares import Tally, fuzz_options, in_shares, paths_named, print_finds
+from .edits import Tally, cut, edited, fuzz_options, in_shares, mutated, paths_named, print_finds
 
 MOST_EDITS = 4
 WHOLE = 0.5

@@ -29,8 +29,7 @@ from tests.analysis.parsing.loop import TOOLS, generated, with_ids
 from tests.corpus.corpus_templates import corpus_paths, own_paths
 from tests.fixture_analyses import TOKENS
 
-from .edits import edited
-from .shares import Tally, fuzz_options, in_shares, paths_named, print_finds
+from .edits import Tally, edited, fuzz_options, in_shares, paths_named, print_finds
 
 ANSWERS = 8
 """Answers without calls for each template."""

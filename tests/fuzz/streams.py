@@ -29,8 +29,7 @@ from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
 
 from .__main__ import Target, target_of
-from .edits import cut, edited, mutated
-from .shares import fuzz_options, paths_named, print_finds
+from .edits import cut, edited, fuzz_options, mutated, paths_named, print_finds
 from .stream_answers import changes
 
 OPTIONS: Mapping[str, Sequence[object]] = {

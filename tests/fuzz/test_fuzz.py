@@ -7,6 +7,7 @@ from importlib import import_module
 import pytest
 
 from autoparser import ChatTemplate
+from tests.case_tables import case_tables
 from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
 
@@ -14,6 +15,7 @@ from .__main__ import fuzz, skipped_words, target_of
 from .arguments import ANSWERS, fuzz as wrong_arguments
 from .stream_answers import changes
 
+table = case_tables(__file__, "fuzz.yaml")
 SLICES = 8
 NOTATIONS = (
     *("j1-json-in-tags", "a1-function-parameter", "a7-token-pairs", "j8-python-dict"),
@@ -53,22 +55,7 @@ def test_grammar_accepts_exactly_the_valid_values_of_a_schema(name: str) -> None
     assert not tally.finds, "\n".join(map(str, tally.finds[:3]))
 
 
-@pytest.mark.parametrize(
-    ("template", "text"),
-    [
-        # A whole call between the opener of all calls and a call, and an argument before a name.
-        (
-            "a3-invoke-parameter",
-            '<vireo:tool_call>\n<INVOKE>beta two</INVOKE>\n<invoke name="get_forecast">\n'
-            '<parameter name="city">Oslo</parameter>\n</invoke>\n</vireo:tool_call>',
-        ),
-        (
-            "a1-function-parameter",
-            "<tool_call>\n<parameter=city>\nOslo\n</parameter>\n<function=get_forecast>\n"
-            "<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call><|im_end|>",
-        ),
-    ],
-)
+@table("skipped_words")
 def test_message_with_skipped_words_is_not_regular(template: str, text: str) -> None:
     (path,) = (path for path in own_paths() if path.stem == template)
     target = target_of(ChatTemplate(path.read_text("utf-8"), TOKENS), name=template)

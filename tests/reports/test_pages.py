@@ -61,7 +61,7 @@ from autoparser.reports.pages import PageTop, address, page
 from autoparser.reports.survey import survey_page
 from autoparser.reports.template_page import report_page
 from autoparser.reports.visible import quote_marker
-from tests.analysis.history.vocabularies import tiny
+from tests.analysis.history.renderers import tiny
 from tests.case_tables import load_cases
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
@@ -326,13 +326,7 @@ def body(*blocks: Block) -> str:
     return text.partition('<h2 id="h-title">H</h2>')[2].partition("</section>")[0].strip()
 
 
-WRITTEN = {
-    "a < b & c": "a &lt; b &amp; c",
-    "&lt;": "&amp;lt;",
-    "\x1b[31m\x00": "\\x1b[31m\\x00",
-    "\u202ea\u200b": "\\u202ea\\u200b",
-    "\ud800": "\\ud800",
-}
+WRITTEN = TABLE["written"]
 
 
 def test_words_are_escaped() -> None:

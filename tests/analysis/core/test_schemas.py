@@ -19,17 +19,13 @@ from autoparser.analysis.core.schema_keywords import schema_references, with_sim
 from autoparser.analysis.core.schema_parts import ANY, SchemaPart, allowed_types, flat_conjunction
 from autoparser.analysis.core.schema_validation import schema_breaches, schema_flaws
 from autoparser.analysis.grammar.schema_reader import SchemaReader
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.fuzz.schemas.instances import ArgumentMaker
 from tests.fuzz.schemas.random_schemas import DEFS, VALUES, random_schema
 from tests.lanes import sampled
 
-DEFINITIONS: dict[str, Any] = {
-    "Unit": {"enum": ["metric", "imperial"], "title": "Unit"},
-    "Guest": {"type": "object", "properties": {"name": {"type": "string"}}},
-    "Count": {"$anchor": "count", "type": "integer", "minimum": 1},
-    "Login": {"properties": {"name": {"type": "string"}, "tries": {"type": ["integer", "null"]}}},
-}
+TABLES = load_cases(__file__, "schemas.yaml")
+DEFINITIONS: dict[str, Any] = TABLES["definitions"]
 table = case_tables(__file__, "schemas.yaml")
 
 
@@ -209,12 +205,7 @@ def test_own_validator_agrees_with_jsonschema_on_random_schemas() -> None:
     assert breached > 100
 
 
-USE = """
-import sys
-from autoparser.analysis.core.schema_validation import schema_validator
-check = schema_validator({"format": "%s"}, unknown_formats=set())
-print(bool(check("%s")), "lark" in sys.modules, bool(check("no address")), "lark" in sys.modules)
-"""
+USE = TABLES["use"]
 
 
 @pytest.mark.slow
@@ -228,14 +219,7 @@ def test_uri_grammar_is_imported_only_for_uris() -> None:
         assert done.stdout.strip() == printed
 
 
-@pytest.mark.parametrize(
-    "member",
-    [
-        {"allOf": [{"type": "string", "pattern": "^a+$"}, {"pattern": "^b+$"}]},
-        {"type": "string", "not": {}},
-    ],
-    ids=["two patterns without a common text", "not with the empty schema"],
-)
+@pytest.mark.parametrize("member", TABLES["unsatisfiable_members"])
 def test_unsatisfiable_required_member_makes_the_object_unsatisfiable(member: Json) -> None:
     optional: dict[str, Json] = {"type": "object", "properties": {"a": member}}
     reader = SchemaReader(optional)

@@ -29,7 +29,7 @@ from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 
 from .running import Start
 from .tokenizers_here import small
@@ -37,12 +37,7 @@ from .trials import CITIES, TOOLS, trial_of
 
 table = case_tables(__file__, "answers.yaml")
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
-SCHEMA = {
-    "type": "object",
-    "properties": {"answer": {"enum": ["yes", "no"]}},
-    "required": ["answer"],
-    "additionalProperties": False,
-}
+SCHEMA = load_cases(__file__, "answers.yaml")["schema"]
 LOOSE: dict[str, Json] = {"type": "object"}
 NOTES: list[object] = [{"name": name, "parameters": LOOSE} for name in ("note", "look")]
 
@@ -341,15 +336,7 @@ def test_unconstrained_or_truncated_server_answer_is_a_fault(
     assert (report.tokens is None) is (mode == "heedless")
 
 
-@pytest.mark.parametrize(
-    ("mode", "words", "advice"),
-    [
-        ("error", "responded with 400 Bad Request: ", "no such model"),
-        ("html", "no completion in the response: <html>It works!</html>", "choices"),
-        ("empty", 'no completion in the response: {"choices": []}', "choices"),
-        ("hang", "does not answer within 0.5 seconds", "raise --server-timeout"),
-    ],
-)
+@table("failing_servers")
 def test_failing_server_error_is_one_line(start: Start, mode: str, words: str, advice: str) -> None:
     running = start(mode, "vllm")
     server = CompletionServer(running.url, ServerEngine.VLLM, timeout=0.5)
@@ -361,15 +348,7 @@ def test_failing_server_error_is_one_line(start: Start, mode: str, words: str, a
     assert line.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("http://127.0.0.1:1", "cannot be reached"),
-        ("127.0.0.1:8000", "not the address of a server"),
-        ("file:///etc/hosts", "not the address of a server"),
-        ("", "not the address of a server"),
-    ],
-)
+@table("unreachable")
 def test_unreachable_server_is_an_error(url: str, words: str) -> None:
     with pytest.raises(ServerError, match=words):
         CompletionServer(url, ServerEngine.VLLM, timeout=5).complete({})

@@ -12,12 +12,13 @@ import pytest
 
 from autoparser.analysis.decoding.constraints import Constraint, ConstraintError
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
-from tests.case_tables import load_cases
+from tests.case_tables import case_tables, load_cases
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.lanes import sampled
 
-from .states import allowed, is_answer, spelled, takes
+from .tokenizers_here import allowed, is_answer, spelled, takes
 
+table = case_tables(__file__, "constraints.yaml")
 TABLE = load_cases(__file__, "constraints.yaml")
 ACCEPTED: list[dict[str, Any]] = TABLE["accepted"]
 
@@ -104,12 +105,7 @@ def test_property_order_distinguishes_schemas_but_keyword_order_does_not() -> No
 
 
 INTEGER = {"type": "integer"}
-SHORT = {
-    "type": "tag",
-    "begin": "<f>",
-    "content": {"type": "json_schema", "json_schema": INTEGER},
-    "end": "</f>",
-}
+SHORT = TABLE["short"]
 TRIGGERED = {"type": "triggered_tags", "triggers": ["<f"], "tags": [SHORT]}
 
 
@@ -173,15 +169,7 @@ def test_added_tokens_are_plain_text_unless_named(qwen_backend: GrammarBackend) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("trigger", "end"),
-    [
-        # DeepSeek's ｜DSML｜ is one token between two texts, and llguidance takes it as text.
-        ("<｜DSML｜invoke", "</｜DSML｜invoke>"),
-        # This trigger begins with text and continues with a token that is never text.
-        ("call:<｜tool▁sep｜>", "<｜tool▁call▁end｜>"),
-    ],
-)
+@table("added_triggers")
 def test_trigger_may_contain_an_added_token(
     trigger: str, end: str, deepseek_backend: GrammarBackend
 ) -> None:

@@ -34,8 +34,7 @@ from autoparser.analysis.decoding.matcher_grammar import (
     new_mask,
 )
 
-from .states import allowed, takes
-from .tokenizers_here import small
+from .tokenizers_here import allowed, small, takes
 
 
 @pytest.fixture

@@ -28,22 +28,14 @@ from autoparser.analysis.decoding.mask_sampling import (
 from autoparser.analysis.decoding.matcher_grammar import FreeGrammar, allowed_tokens, mask_row
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
+from tests.case_tables import load_cases
 
 from .tiny_model import save_tiny_model, tiny_model
 from .tokenizers_here import small
 
 pytestmark = pytest.mark.slow
 
-SCHEMA = {
-    "type": "object",
-    "properties": {
-        "city": {"enum": ["Paris", "Rome", "<think>"]},
-        "days": {"type": "integer", "minimum": 0, "maximum": 9},
-        "name": {"type": "string", "maxLength": 5},
-    },
-    "required": ["city", "days", "name"],
-    "additionalProperties": False,
-}
+SCHEMA = load_cases(__file__, "model_sampler.yaml")["schema"]
 CONSTRAINT = Constraint.json_schema(SCHEMA, whitespace="compact")
 
 

@@ -20,8 +20,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of, fixture_names
 from tests.lanes import sampled
 
-from .states import allowed, is_answer, spelled, takes
-from .tokenizers_here import byte_tokenizer
+from .tokenizers_here import allowed, byte_tokenizer, is_answer, spelled, takes
 
 JSON = Constraint.json_schema({"type": "object"}, whitespace="compact")
 SPACED = Constraint.ebnf('start: /[ \\n]*/ "{}"')

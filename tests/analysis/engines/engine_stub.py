@@ -158,10 +158,6 @@ def sglang_stub(
     return stub
 
 
-def not_there(_: Body) -> Answer:
-    return 404, {"detail": "Not Found"}
-
-
 @contextmanager
 def answering(stub: EngineStub) -> Generator[EngineStub]:
     """Let every client that is made in the block ask this server; no socket is opened."""
@@ -170,7 +166,8 @@ def answering(stub: EngineStub) -> Generator[EngineStub]:
         stub.asked.append(request.url.path)
         stub.headers = {key.lower(): value for key, value in request.headers.items()}
         body: Body = json.loads(request.content) if request.content else {}
-        status, said = stub.routes.get(request.url.path, not_there)(body)
+        route = stub.routes.get(request.url.path)
+        status, said = route(body) if route else (404, {"detail": "Not Found"})
         content = said if isinstance(said, (str, Iterator)) else json.dumps(said)
         location = {"Location": str(said)} if 300 <= status < 400 else {}
         return httpx2.Response(status, headers=location, content=content)

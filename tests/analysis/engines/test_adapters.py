@@ -37,7 +37,7 @@ from autoparser.analysis.engines.vllm_plugin import (
     log_as_server,
 )
 from autoparser.analysis.sources.token_bytes import byte_tokenizer
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
 
@@ -366,24 +366,7 @@ def test_reasoning_detector_returns_the_rest_for_sglangs_tool_parser(case: dict[
         assert "".join(piece.reasoning_text for piece in pieces) == case["reasoning"]
 
 
-THOUGHT = """
-{%- for message in messages %}
-    {{- '<|turn>' + message.role + '\\n' }}
-    {%- if message.reasoning_content %}
-        {{- '<|channel>thought\\n' + message.reasoning_content + '\\n<channel|>' }}
-    {%- endif %}
-    {{- message.content or '' }}
-    {%- for call in message.tool_calls or [] %}
-        {{- '<|tool_call>' + call.function | tojson + '<tool_call|>' }}
-    {%- endfor %}
-    {{- '<turn|>\\n' }}
-{%- endfor %}
-{%- if tools %}{{- tools | tojson }}{%- endif %}
-{%- if add_generation_prompt %}
-    {{- '<|turn>assistant\\n' }}
-    {%- if not enable_thinking %}{{- '<|channel>thought\\n<channel|>' }}{%- endif %}
-{%- endif %}
-"""
+THOUGHT = load_cases(__file__, "adapter_cases.yaml")["thought"]
 """Closes the reasoning in its prompt unless thinking is on; then the model opens it."""
 
 
@@ -493,18 +476,7 @@ def tag_accepts(tag: Any, text: str) -> bool:
     return read_by_xgrammar(json.loads(tag) if isinstance(tag, str) else tag)(text)
 
 
-@pytest.mark.parametrize(
-    ("tool", "reasoning", "ours"),
-    [
-        ("autoparser", "autoparser", True),
-        ("autoparser", None, True),
-        ("", "autoparser", True),
-        ("autoparser", "openai_gptoss", False),
-        ("openai", "autoparser", False),
-        ("openai", "openai_gptoss", False),
-        (None, None, False),
-    ],
-)
+@table("harmony")
 def test_harmony_parser_is_replaced_only_if_every_named_parser_is_ours(
     tool: str | None, reasoning: str | None, ours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,21 +26,11 @@ from autoparser.analysis.engines.engine_process import (
 from autoparser.analysis.engines.engine_worker.__main__ import ENGINES, LookedUpTokens
 from autoparser.analysis.engines.environment_worker import PLUGINS
 from autoparser.analysis.engines.ranking_texts import AskedTexts, asked_texts
+from tests.case_tables import load_cases
 from tests.fixture_analyses import analyzed
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-TEXTS: list[dict[str, Any]] = [
-    {
-        "prompt": "p",
-        "opening": "p",
-        "text": text,
-        "end": "<end>",
-        "setting": {},
-        "others": [],
-        "tools": True,
-    }
-    for text in (CALL, "Hello.")
-]
+TEXTS: list[dict[str, Any]] = load_cases(__file__, "engine_process.yaml")["texts"]
 
 
 @pytest.fixture

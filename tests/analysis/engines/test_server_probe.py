@@ -33,7 +33,7 @@ from autoparser.analysis.engines.server_probe import (
     probe_server,
     server_at,
 )
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import analyzed
 
 from .engine_stub import (
@@ -219,14 +219,7 @@ def test_prompt_of_another_template_is_found() -> None:
     assert probe_advice(found)[0] == ProbeAdvice(AdviceKind.TEMPLATE, "--chat-template FILE")
 
 
-_PARTED = """
-{%- for message in messages -%}
-    <|{{ message.role }}|>
-    {%- if message.content is string %}{{ message.content }}
-    {%- else %}{% for part in message.content %}{{ part.text }} {% endfor %}{% endif -%}
-    <|end|>
-{%- endfor -%}
-{%- if add_generation_prompt %}<|assistant|>{% endif -%}"""
+_PARTED = load_cases(__file__, "probe_cases.yaml")["parted"]
 
 
 def test_prompts_that_match_only_with_content_parts_are_marked() -> None:
@@ -261,14 +254,7 @@ def test_texts_use_the_setting_whose_prompt_the_template_continues() -> None:
     assert "1 call" in titles(found, ReadVerdict.EXACT)
 
 
-@pytest.mark.parametrize(
-    ("served", "refusal", "kind", "command"),
-    [
-        ("{{ messages }}", "", "template", "--jinja --chat-template-file FILE"),
-        (None, "500: tools param requires --jinja flag", "jinja", "--jinja"),
-        (None, "500: something else", "serve", "autoparser serve TEMPLATE --server URL"),
-    ],
-)
+@table("llama_advice")
 def test_llama_server_advice_names_the_flag(
     served: str | None, refusal: str, kind: str, command: str
 ) -> None:

@@ -15,7 +15,7 @@ from autoparser.analysis.formats.saved_format import template_of_format
 from autoparser.analysis.teaching.taught_analysis import with_saved
 from autoparser.errors import TemplateNeededError
 from autoparser.formats import analysis_document
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 from .behavior import ROOT, differing
@@ -23,11 +23,7 @@ from .behavior import ROOT, differing
 TABLE = case_tables(__file__, "saved.yaml")
 SWITCHED = "switch-thinking-three-ways"
 NAMES = sorted(path.stem for path in TEMPLATES.glob("*.jinja"))
-PLAIN = (
-    "{% for m in messages %}{% if m.role == 'user' %}<u>{{ m.content }}</u>"
-    "{% elif m.role == 'assistant' %}<a>{{ m.content }}</a>{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}<a>{% endif %}"
-)
+PLAIN = load_cases(__file__, "saved.yaml")["plain"]
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import with_ids
 from tests.offers import BATTERY, STRICT, offered
 
-from .tokens import EOS, byte_tokenizer, markers
+from .judge import EOS, byte_tokenizer, markers
 
 LONGEST = 3000
 """Tokens after which a walk is given up."""

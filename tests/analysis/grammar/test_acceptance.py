@@ -18,8 +18,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.offers import STRICT, tool
 
-from .judge import check_gbnf
-from .tokens import byte_tokenizer
+from .judge import byte_tokenizer, check_gbnf
 
 CALL = '<tool_call>\n{"name": "list_rooms", "arguments": {}}\n</tool_call>'
 MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>", "<|im_end|>")

@@ -13,8 +13,10 @@ from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.turn_rules import text_without_end
 from tests.analysis.parsing.loop import analysis_of
+from tests.case_tables import case_tables, load_cases
 from tests.offers import tool
 
+table = case_tables(__file__, "continued_prompts.yaml")
 TOOLS = (tool("book", {"room": {"type": "string"}}, "room"),)
 NAMED = {"type": "function", "function": {"name": "book"}}
 CALL = ToolCall("book", {"room": "R1"}, "abcDEF123")
@@ -54,18 +56,7 @@ def _grammar(name: str, prompt: str, choice: object) -> Grammar:
     return analysis_of(name).grammar(TOOLS, tool_choice=choice, prompt=prompt)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        HERMES,
-        "a1-function-parameter",
-        "a2-5-section-and-separator",
-        "t2-recipient-header",
-        "content-wrapped-with-reasoning",
-        "reasoning-delimiter",
-        "t1-name-then-json",
-    ],
-)
+@pytest.mark.parametrize("name", load_cases(__file__, "continued_prompts.yaml")["cut"])
 def test_rest_of_a_turn_is_accepted_after_every_cut(name: str) -> None:
     cuts = [*_cuts(name)]
     assert len(cuts) >= 6
@@ -79,23 +70,7 @@ def test_rest_of_a_turn_is_accepted_after_every_cut(name: str) -> None:
 
 @pytest.mark.parametrize("dialect", GrammarDialect)
 @pytest.mark.parametrize("begun", ["Sure", f"{THOUGHT}Sure", "<think>\n\n</think>\n\nSure"])
-@pytest.mark.parametrize(
-    ("choice", "rest", "expected"),
-    [
-        ("required", f" thing.\n{BOOK}", True),
-        ("required", f"\n{BOOK}", True),
-        ("required", f" thing.\n</think>\n\n{BOOK}", False),
-        ("required", f"<think>\nHm.\n</think>\n\n{BOOK}", False),
-        ("required", " thing.", False),
-        ("none", " thing.", True),
-        ("none", "", True),
-        ("none", " thing.\n</think>\n\nYes", False),
-        ("none", f"\n{BOOK}", False),
-        ("auto", " thing.", True),
-        ("auto", f"\n{BOOK}", True),
-        ("auto", " thing.\n</think>\n\nYes", False),
-    ],
-)
+@table("begun")
 def test_begun_content_continues_and_opens_no_reasoning(
     choice: str, rest: str, expected: bool, begun: str, dialect: GrammarDialect
 ) -> None:
@@ -116,15 +91,7 @@ def test_begun_reasoning_is_closed_by_its_marker(begun: str, choice: str) -> Non
     assert after.accepts(f"\n\n{rest}").accepted
 
 
-@pytest.mark.parametrize(
-    ("begun", "reason"),
-    [
-        ("Sure\n<tool_ca", "inside a marker or a tool call: '<tool_ca'"),
-        ("<think>\nHm.\n</thi", "inside a marker or a tool call: '</thi'"),
-        (f"{THOUGHT}Sure\n{BOOK[:25]}", "inside a marker or a tool call"),
-        (f"Sure\n{BOOK}\n", "inside or after a tool call"),
-    ],
-)
+@table("inside_markup")
 @pytest.mark.parametrize("form", ["lark", "gbnf", "ebnf", "structural_tag"])
 def test_prompt_that_ends_inside_markup_is_refused(begun: str, reason: str, form: str) -> None:
     grammar = _grammar(HERMES, PROMPT + begun, "required")

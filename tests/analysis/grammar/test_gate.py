@@ -17,8 +17,9 @@ from autoparser.analysis.learning.continuations import Earlier, render_continuat
 from autoparser.reports.findings import own_findings
 from autoparser.reports.summary import limit_words
 from tests.analysis.tiny import CONTENT, REASONING, calls, turn
-from tests.case_tables import load_cases
+from tests.case_tables import case_tables, load_cases
 
+table = case_tables(__file__, "gate_templates.yaml")
 TEMPLATES: dict[str, str] = load_cases(__file__, "gate_templates.yaml")
 CALLED = calls(opening="<do>", close="</do>")
 QUICK = turn(
@@ -170,15 +171,7 @@ def test_call_number_right_only_in_the_first_turn_fails_the_gate() -> None:
 OPENS = "'{why}' if think else ''"
 
 
-@pytest.mark.parametrize(
-    ("head", "later", "openings"),
-    [
-        ("false", OPENS, {"{/result}": "{assistant}", "{why}": "{assistant}{why}"}),
-        ("false", "''", {"{/result}": "{assistant}"}),
-        ("true", "''", {"{/result}": ""}),
-        ("true", "'{assistant}'", {}),
-    ],
-)
+@table("after_results")
 def test_prompts_after_a_result_begin_a_turn_as_the_template_does(
     head: str, later: str, openings: Mapping[str, str]
 ) -> None:
@@ -220,14 +213,7 @@ def test_shared_end_marker_identifies_no_prompt_after_results() -> None:
     assert [format_.later_openings for format_ in analysis.formats] == [(), ()]
 
 
-@pytest.mark.parametrize(
-    ("change", "detail"),
-    [
-        ("arguments | tojson", ""),
-        ("arguments | tojson | reverse", "is rejected after"),
-        ("'{}'", "'city' in a call's arguments is lost or altered"),
-    ],
-)
+@table("openai_form")
 def test_gate_also_tests_openai_form(change: str, detail: str) -> None:
     written = f"(arguments if arguments is string else {change})"
     # The template raises on an object without content, but not beside content, so that the analysis

@@ -30,21 +30,15 @@ from autoparser.analysis.grammar.grammar_rules import CharacterQuoting, JsonStyl
 from autoparser.analysis.grammar.schema_numbers import Interval
 from autoparser.analysis.grammar.string_shape import PATTERNS, whole_pattern
 from tests.analysis.parsing.loop import analysis_of
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import TEMPLATES
 from tests.offers import tool
 
 from .judge import Judge, check_gbnf
 
-CONVERTED: list[Json] = [
-    {"type": "string", "maxLength": 7},
-    {"type": "object", "properties": {"a": {"minLength": 2, "type": "string"}, "string": {}}},
-    {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}},
-    {"type": "object", "properties": {"a": {"enum": ["a", "b-a"]}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"enum": ["a", "c"]}, "b": {"pattern": "^[a-c]+$"}}},
-    {"type": ["number", "array"], "items": {"type": "integer", "minimum": 3, "maximum": 812}},
-    True,
-    {"type": "object", "additionalProperties": {"type": "object", "properties": {"a": True}}},
-]
+table = case_tables(__file__, "gbnf.yaml")
+TABLES = load_cases(__file__, "gbnf.yaml")
+CONVERTED: list[Json] = TABLES["converted"]
 
 
 class _Calling(GbnfRules):
@@ -66,29 +60,10 @@ def test_replayed_rules_equal_those_of_a_shared_table(kind: type[GbnfRules], tur
     assert len(replayed._bodies) > 30
 
 
-PERSON: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string"},
-        "age": {"type": "integer"},
-        "mail": {"enum": ["ja", "né"]},
-    },
-    "required": ["name"],
-    "additionalProperties": False,
-}
+PERSON: dict[str, Any] = TABLES["person"]
 
 
-@pytest.mark.parametrize(
-    ("style", "dumps"),
-    [
-        ({}, {"ensure_ascii": False}),
-        ({"ascii_only": True}, {}),
-        (
-            {"item_separator": " ,\n", "key_separator": "\t= "},
-            {"separators": (" ,\n", "\t= "), "ensure_ascii": False},
-        ),
-    ],
-)
+@table("styles")
 def test_json_style_accepts_exactly_dumps_output(
     style: dict[str, Any], dumps: dict[str, Any]
 ) -> None:
@@ -135,22 +110,7 @@ def test_billion_items_need_few_rules() -> None:
     assert len(list(rules)) < 20
 
 
-@pytest.mark.parametrize(
-    ("characters", "written"),
-    [
-        ("abc", "[a-c]"),
-        ("ab", "[ab]"),
-        ("a", '"a"'),
-        ('"', '"\\""'),
-        ("^-]", "[\\x2D\\]\\x5E]"),
-        ("[\\&~", "[\\x26\\[\\\\\\x7E]"),
-        ("\n\t\x00\x7f", "[\\x00\\t\\n\\x7F]"),
-        ("é😀", "[é😀]"),
-        # xgrammar reads all hexadecimal digits after `\\x`, however many there are.
-        ("-0123456789a", "[\\x2D\\x30-9a]"),
-        ("&-ab", "[\\x26\\x2D\\x61\\x62]"),
-    ],
-)
+@table("classes")
 def test_character_class_accepts_only_its_characters(characters: str, written: str) -> None:
     points = CodePoints.among(characters)
     assert character_class(points) == written
@@ -266,15 +226,7 @@ def test_repeated_choice_with_a_rule_is_detected() -> None:
 
 
 TEXT: dict[str, Any] = {"type": "string"}
-TEXTS: dict[str, Any] = {
-    "text": TEXT,
-    "filled": {**TEXT, "minLength": 1},
-    "short": {**TEXT, "minLength": 5, "maxLength": 120},
-    "page": {**TEXT, "format": "uri"},
-    "path": {**TEXT, "pattern": "^[a-z]+(/([a-z]|%[0-9])+)*$"},
-    "list": {"type": "array", "items": TEXT},
-    "map": {"type": "object", "additionalProperties": {"type": "array", "items": TEXT}},
-}
+TEXTS: dict[str, Any] = TABLES["texts"]
 
 
 def grammars_in_tag(grammar: Grammar) -> list[str]:

@@ -30,7 +30,7 @@ from tests.analysis.parsing.loop import analysis_of
 from tests.analysis.tiny import CONTENT, calls, turn
 from tests.offers import STRICT, tool
 
-from .tokens import byte_tokenizer, guidance, ids
+from .judge import byte_tokenizer, guidance, ids
 
 NEWLINES, NOTHING = EdgeStrip.NEWLINES, EdgeStrip.NOTHING
 QWEN = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")

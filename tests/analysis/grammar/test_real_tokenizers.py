@@ -25,14 +25,13 @@ from autoparser.analysis.grammar.string_ways import key_path
 from autoparser.analysis.grammar.text_stretches import vocabulary_slices
 from autoparser.analysis.sources.tokenizer import ModelTokenizer
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
-from tests.analysis.decoding.states import takes
-from tests.analysis.decoding.tokenizers_here import deepseek, qwen
+from tests.analysis.decoding.tokenizers_here import deepseek, qwen, takes
 from tests.analysis.parsing.loop import analysis_of
 from tests.fixture_analyses import TEMPLATES, TOKENS
 from tests.offers import tool
 
+from .judge import done_by
 from .proofs import USUAL, completeness, grammar_for, request_for
-from .tokens import done_by
 
 pytestmark = pytest.mark.slow
 

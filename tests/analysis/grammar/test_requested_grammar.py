@@ -16,14 +16,17 @@ from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar, make_grammar
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
-from tests.case_tables import load_cases
+from tests.case_tables import case_tables, load_cases
 from tests.corpus.corpus_templates import corpus_paths
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 from tests.offers import BATTERY, STRICT
 
-from .tokens import EOS, byte_tokenizer
+from .judge import EOS, byte_tokenizer
+
+table = case_tables(__file__, "requests.yaml")
+
 
 HERMES, XML = "j1-json-in-tags", "a1-function-parameter"
 INSIDE = ("<tool_call>", "</tool_call>", "<think>", "</think>")
@@ -64,14 +67,7 @@ def test_required_call_needs_a_template_with_calls() -> None:
             write()
 
 
-@pytest.mark.parametrize(
-    ("added", "accepted"),
-    [
-        # If the first marker of calls is a token, content stays unconstrained, which is faster.
-        ((*INSIDE, "<|im_start|>", "<|im_end|>"), True),
-        ((), False),
-    ],
-)
+@table("without_markers")
 def test_call_without_its_first_marker_is_refused_as_content(
     added: tuple[str, ...], accepted: bool
 ) -> None:

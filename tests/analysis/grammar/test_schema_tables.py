@@ -28,6 +28,7 @@ from tests.lanes import sampled
 
 from .judge import Judge, gbnf, tokenizer
 
+TABLES = load_cases(__file__, "schema_tables.yaml")
 VALUES: list[dict[str, Any]] = load_cases(__file__, "schema_values.yaml")
 VALUES += [
     {
@@ -158,25 +159,14 @@ def test_hundred_level_schema_is_refused() -> None:
 
 
 @pytest.fixture
-def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def questions(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the schemas that are asked about; nothing is known from before."""
-    asked: list[str] = []
-    ask = loadable.guidance_refusal
-
-    def recorded(schema: str) -> str:
-        asked.append(schema)
-        return ask(schema)
-
-    monkeypatch.setattr(loadable, "guidance_refusal", recorded)
     monkeypatch.setattr(loadable, "KNOWN", loadable.KNOWN.__class__())
+    asked: list[str] = recorded(loadable, "guidance_refusal")
     return asked
 
 
-PLAIN: tuple[Json, ...] = (
-    {"type": "object", "properties": {"a": {"enum": ["x", 1]}, "b": {"type": "string"}}},
-    {"type": "array", "items": {"type": ["integer", "null"], "minimum": 1}, "minItems": 1},
-    {"anyOf": [{"type": "string", "maxLength": 3}, {"const": None}], "default": None},
-)
+PLAIN: tuple[Json, ...] = TABLES["plain"]
 
 
 @pytest.mark.parametrize("schema", PLAIN)
@@ -210,16 +200,7 @@ def test_unsatisfiable_optional_part_is_accepted(questions: list[str]) -> None:
     assert len(questions) == 2
 
 
-@pytest.mark.parametrize(
-    "schema",
-    [
-        {"anyOf": [False]},
-        {"type": "array", "items": False, "minItems": 1},
-        {"type": "integer", "minimum": 0.2, "maximum": 0.8},
-        {"type": "string", "minLength": 3, "maxLength": 2},
-        {"type": "string", "enum": [1]},
-    ],
-)
+@pytest.mark.parametrize("schema", TABLES["contradictory"])
 def test_contradictory_schema_is_refused(schema: Json) -> None:
     with pytest.raises(SchemaError, match="no value satisfies"):
         ensure_loaded([guidance_schema(schema)])
@@ -244,11 +225,7 @@ def test_exponents_are_allowed_as_the_docs_say(bounds: dict[str, Json]) -> None:
     )
 
 
-NEAR: list[tuple[dict[str, Json], str]] = [
-    ({"exclusiveMinimum": 0, "maximum": 0.5}, "0"),
-    ({"exclusiveMinimum": 2, "exclusiveMaximum": 2.5}, "2"),
-    ({"minimum": -0.5, "exclusiveMaximum": 0}, "-0"),
-]
+NEAR: list[tuple[dict[str, Json], str]] = TABLES["near"]
 
 
 @pytest.mark.parametrize(("bounds", "text"), NEAR)

@@ -41,8 +41,7 @@ from tests.case_tables import load_cases
 from tests.lanes import sampled
 from tests.offers import STRICT
 
-from .judge import Judge
-from .tokens import byte_tokenizer, done_by, guidance, ids
+from .judge import Judge, byte_tokenizer, done_by, guidance, ids
 
 ALL_TEXT = OpaqueTokens()
 FREE = FreeProse(("</a>",), may_be_empty=True)

@@ -15,11 +15,12 @@ from autoparser.analysis.grammar.gbnf_rules import character_class
 from autoparser.analysis.grammar.structural_tag import choice_tag, constant_tag
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of, fixture_names
+from tests.case_tables import load_cases
 from tests.corpus.grammar_readers import EngineTokens
 from tests.lanes import sampled
 from tests.offers import STRICT, tool
 
-from .tokens import EOS, byte_tokenizer
+from .judge import EOS, byte_tokenizer
 
 HEADERS, HERMES = "t2-recipient-header", "j1-json-in-tags"
 NAMED = {"type": "function", "function": {"name": "get_weather"}}
@@ -72,17 +73,7 @@ NATIVE = (
     '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}'
 )
 SAID = "<|channel|>commentary<|message|>Let me see.<|end|><|start|>assistant"
-FREE = [
-    ("content-after-calls", f"Let me see. {BRIEF}"),
-    ("g1-pseudo-json", f"One. {PSEUDO}Two. {PSEUDO} Three."),
-    (HERMES, f"Look.{TAGGED}"),
-    (HERMES, f"{TAGGED}{TAGGED}\n\n"),
-    (HERMES, f"One.\n\n{TAGGED} Two. {TAGGED}\nThree."),
-    (HEADERS, NATIVE),
-    (HEADERS, f"{HM}{SAID}{NATIVE}"),
-    (HEADERS, f"{SAID}{CALL}"),
-    (HEADERS, NATIVE.replace(" <|constrain|>json", "")),
-]
+FREE = load_cases(__file__, "turn_frame.yaml")["free"]
 
 
 @pytest.mark.parametrize("dialect", GrammarDialect)

@@ -20,8 +20,8 @@ from tests.lanes import sampled
 from tests.offers import tool
 from tests.real_vocabularies import qwen_without_special
 
+from .judge import EOS
 from .proofs import written_call
-from .tokens import EOS
 
 NOTATIONS = (
     "a1-function-parameter", "a2-key-value-tags", "a3-invoke-parameter", "a4-type-flags",

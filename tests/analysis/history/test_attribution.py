@@ -25,10 +25,10 @@ from .renderers import (
     messages_from,
     read_cases,
     result,
+    small,
     tools,
     user,
 )
-from .vocabularies import small
 
 TABLE = read_cases("attribution.yaml")
 CONVERSATION = [

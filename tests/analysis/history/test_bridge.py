@@ -14,9 +14,10 @@ from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.history_renders import HistoryRenders
 from autoparser.analysis.sources.tokenizer import TokenText
 from autoparser.render import RenderedTokens
+from tests.case_tables import case_tables
 from tests.lanes import sampled
 
-from . import vocabularies
+from . import renderers
 from .renderers import (
     XML,
     analysis_of,
@@ -31,6 +32,7 @@ from .renderers import (
     user,
 )
 
+table = case_tables(__file__, "bridges.yaml")
 BRIDGES = read_cases("bridges.yaml")
 CASES = [
     pytest.param(
@@ -51,13 +53,13 @@ TYPED_TOOLS = [
 def renderer_of(name: str, tokenizer: Any = None, **options: Any) -> Renderer:
     if name in BRIDGES["templates"]:
         analysis = analysis_of(BRIDGES["templates"][name])
-        return Renderer(analysis, tokenizer or vocabularies.small(), **options)
+        return Renderer(analysis, tokenizer or renderers.small(), **options)
     return fixture_renderer(name, tokenizer, **options)
 
 
 @pytest.mark.parametrize(("case", "vocabulary"), CASES)
 def test_bridges_match_the_table(case: dict[str, Any], vocabulary: str) -> None:
-    tokenizer = getattr(vocabularies, vocabulary)(*case.get("special", ()))
+    tokenizer = getattr(renderers, vocabulary)(*case.get("special", ()))
     renderer = renderer_of(case["template"], tokenizer, **case.get("options", {}))
     offered = TYPED_TOOLS if "types" in case else tools()
     before = messages_from(case.get("before", [{"user": "Weather in Paris?"}]))
@@ -237,15 +239,7 @@ def test_reasoning_kept_by_request_costs_one_render(spent: Callable[[], Cost]) -
     assert len(spent().tools) == 1
 
 
-@pytest.mark.parametrize(
-    ("most", "words", "once"),
-    [
-        (1 << 22, ("How", "Which"), True),
-        (100, ("How", "Which"), False),
-        # Equally long with the same end: only all of their ids distinguish them.
-        (1 << 22, ("How", "Why"), False),
-    ],
-)
+@table("alternating")
 def test_cached_prompts_of_alternating_conversations_are_decoded_once(
     most: int,
     words: tuple[str, str],

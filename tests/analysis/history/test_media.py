@@ -13,11 +13,12 @@ from autoparser.analysis.history.bridge_refusals import BridgeRefusal
 from autoparser.analysis.history.rendered_tokens import MediaTokens
 from autoparser.errors import RequestError
 from autoparser.render import RenderedTokens
+from tests.case_tables import load_cases
 from tests.lanes import sampled
 
-from .renderers import FIXTURES, TOKENS
-from .vocabularies import small
+from .renderers import FIXTURES, TOKENS, small
 
+TABLES = load_cases(__file__, "media.yaml")
 PICTURE: dict[str, Any] = {"type": "image", "image": "cat.png"}
 
 
@@ -52,21 +53,8 @@ TWO = [
     {"role": "assistant", "content": "Cats."},
     user(PICTURE, PICTURE, "three"),
 ]
-PLACEHOLDERS = {
-    "inline": ["<|picture|>"] * 4,
-    "numbered": [f"<picture_{at}>" for at in (1, 2, 3, 4)],
-    "moved": ["(picture)"] * 4,
-    "address": ["<see cat.png/>"] * 4,
-    "split": ["<picture>"] * 4,
-    "counted": [f"Photo {at}: <|photo|>" for at in (1, 2, 3, 4)],
-    "apart": ["<|photo|>"] * 4,
-}
-ALONE = {
-    "apart": "<|photo|>",
-    "counted": "<|photo|>",
-    "inline": "<|picture|>",
-    "moved": "(picture)",
-}
+PLACEHOLDERS = TABLES["placeholders"]
+ALONE = TABLES["alone"]
 
 
 @pytest.mark.parametrize("name", sampled(PLACEHOLDERS, 7))

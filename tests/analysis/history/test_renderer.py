@@ -21,7 +21,7 @@ from autoparser.render import RenderedTokens, TrajectoryStep
 from tests.analysis.tiny import CONTENT, calls, turn
 from tests.lanes import sampled
 
-from . import renderers, vocabularies
+from . import renderers
 from .renderers import (
     XML,
     analysis_of,
@@ -30,13 +30,14 @@ from .renderers import (
     fixture_analysis,
     fixture_renderer,
     prompt_ids,
+    qwen,
     read_cases,
     result,
     sampled_ids,
+    small,
     tools,
     user,
 )
-from .vocabularies import qwen, small
 
 
 @pytest.mark.parametrize("case", read_cases("wrong_uses.yaml"), ids=lambda case: case["words"])
@@ -177,7 +178,7 @@ TURNS = [("small", CALL), ("small", answer("Sunny.", "Fine.")), ("qwen", CALL), 
 
 @pytest.mark.parametrize(("vocabulary", "written"), sampled(TURNS, 4))
 def test_turn_parses_back_from_its_ids(vocabulary: str, written: dict[str, Any]) -> None:
-    renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
+    renderer = fixture_renderer(XML, getattr(renderers, vocabulary)())
     ids = sampled_ids(renderer, [user()], written)
     message = renderer.parse_response(ids, prompt_ids(renderer, [user()]), tools=tools())
     assert message.reasoning_content == written["reasoning_content"]
@@ -341,7 +342,7 @@ def play(renderer: Renderer) -> list[TrajectoryStep]:
 
 @pytest.mark.parametrize("vocabulary", ["small", pytest.param("qwen", marks=pytest.mark.slow)])
 def test_training_sample_equals_the_render_and_its_loss_mask(vocabulary: str) -> None:
-    renderer = fixture_renderer(XML, getattr(vocabularies, vocabulary)())
+    renderer = fixture_renderer(XML, getattr(renderers, vocabulary)())
     sample = renderer.training_sample(play(renderer), tools())
     messages = [user(), call(reasoning="I look."), result(), answer("Sunny.", "Fine.")]
     whole = renderer.render(messages, tools())

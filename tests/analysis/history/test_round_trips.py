@@ -47,11 +47,11 @@ from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Verdict
 from autoparser.analysis.history.turn_variations import VARIATIONS
 from tests.analysis.tiny import turn
+from tests.case_tables import load_cases
 from tests.corpus.corpus_templates import PACKAGE, corpus_paths, read_template
 from tests.fixture_analyses import analyzed
 
-from .renderers import analysis_of, read_cases
-from .vocabularies import deepseek, stand_in, tiny
+from .renderers import analysis_of, deepseek, read_cases, stand_in, tiny
 
 TABLE = read_cases("round_trips.yaml")
 SHIPPED_SCENARIOS: dict[str, dict[str, Any]] = {
@@ -233,10 +233,8 @@ def test_tokenizer_that_splits_a_stop_is_reported() -> None:
 
 @pytest.mark.slow
 def test_round_trip_writes_only_variations_by_the_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise NotWrittenError("the format was asked")
-
-    monkeypatch.setattr(trip_verdict, "sample_turn", refuse)
+    asked = Mock(side_effect=NotWrittenError("the format was asked"))
+    monkeypatch.setattr(trip_verdict, "sample_turn", asked)
     scenarios = [scenario_from(name) for name in ("answer", "newline ends answer")]
     found = round_trip(analyzed("content-plain"), scenarios)
     assert {row.scenario.name for row in found.rows} == {"answer"}
@@ -271,24 +269,7 @@ def test_a_million_characters_are_parsed_by_bisection(begun: str, unit: str) -> 
     assert parsed.call_count <= 22
 
 
-OWN = """
-scenarios:
-  - name: mine
-    about: One of my own.
-    history:
-      - {user: "Well?"}
-      - {reasoning: "Hm.", calls: [{name: look, arguments: {at: 1}, id: abc}]}
-      - {tool: "nothing"}
-    message: {reasoning: "", content: "No.", calls: [{name: look}]}
-    variation: [compact-json, newline-before-calls]
-    next: [tool, later]
-    answers: reversed
-    engine:
-      {arguments: string, ids: made, malformed: dropped, reasoning: stripped, json: rewritten,
-       field: thought, beside_calls: dropped}
-tools:
-  - {name: look, parameters: {type: object}}
-"""
+OWN = load_cases(__file__, "round_trips.yaml")["own"]
 
 
 def test_every_key_of_a_scenario_file_is_read() -> None:

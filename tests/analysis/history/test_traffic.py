@@ -19,9 +19,8 @@ from autoparser.analysis.history.trip_verdict import sample_exchange
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
 
-from .renderers import analysis_of, read_cases
+from .renderers import analysis_of, read_cases, tiny
 from .test_round_trips import TABLE, analysis_for, scenario_from
-from .vocabularies import tiny
 
 LOGS = read_cases("traffic.yaml")
 # Cases of the table of round trips whose texts, as a log has them, show the same cause.

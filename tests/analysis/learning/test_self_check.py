@@ -33,6 +33,7 @@ from tests.analysis.tiny import CONTENT, JSON_CALL, REASONING, calls, turn
 from tests.case_tables import case_tables
 from tests.lanes import sampled
 
+table = case_tables(__file__, "usual_form.yaml")
 TEMPLATE = turn(REASONING, CONTENT, calls(JSON_CALL, opening="[", separator=", ", close="]"))
 TAGS = {"opening": "<calls>", "close": "</calls>"}
 APPENDED = calls("{% set _ = seen.append(c.id) %}" + JSON_CALL, **TAGS)
@@ -170,15 +171,7 @@ def test_lost_text_ignores_the_notation_of_arguments(case: dict[str, str]) -> No
     assert ("" if found is None else found.text) == case["lost"]
 
 
-@pytest.mark.parametrize(
-    ("raised", "unread", "words"),
-    [
-        (0, 0, ""),
-        (1, 0, "a part (a field: raises)"),
-        (1, 9, "a part (a field: ignored)"),
-        (9, 1, "a part (a field: raises)"),
-    ],
-)
+@table("outcomes")
 def test_outcome_of_most_conversations_is_reported(raised: int, unread: int, words: str) -> None:
     form = AskedForm("a field", "a part", 10, raised=raised, unread=unread)
     assert wanted_words(form) == words

@@ -10,6 +10,7 @@ from functools import cache
 from statistics import median
 from typing import Any
 from unittest import mock
+from unittest.mock import Mock
 
 import pytest
 
@@ -87,10 +88,7 @@ def test_long_renders_do_not_grow_with_idle_variables(monkeypatch: pytest.Monkey
 def test_gate_renders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     analysis = with_switches(0, TURN)
 
-    def refuse(template: ChatTemplate, variables: object) -> str:
-        raise AssertionError(f"{template} is rendered with {variables}")
-
-    monkeypatch.setattr(ChatTemplate, "render_prepared", refuse)
+    monkeypatch.setattr(ChatTemplate, "render_prepared", Mock(side_effect=AssertionError))
     assert analysis.gate.ok
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -30,8 +30,10 @@ from autoparser.analysis.lint.other_renders import (
 )
 from autoparser.analysis.lint.registry import find_rule
 from autoparser.analysis.lint.subject import Subject
+from tests.case_tables import case_tables, load_cases
 from tests.lanes import sampled
 
+table = case_tables(__file__, "conversations.yaml")
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
@@ -39,17 +41,8 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
     ("name", "most"),
     sampled([("reasoning-none", 330), ("j1-json-in-tags", 740), ("t1-name-then-json", 490)], 3),
 )
-def test_lint_of_a_template_stays_below_a_render_limit(
-    name: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    once = ChatTemplate.render_prepared
-    renders: list[str] = []
-
-    def counted(template: ChatTemplate, variables: dict[str, object]) -> str:
-        renders.append(template.text)
-        return once(template, variables)
-
-    monkeypatch.setattr(ChatTemplate, "render_prepared", counted)
+def test_lint_of_a_template_stays_below_a_render_limit(name: str, most: int, recorded: Any) -> None:
+    renders = recorded(ChatTemplate, "render_prepared")
     lint(Subject(load_template(FIXTURES / "templates" / f"{name}.jinja")))
     assert 0 < len(renders) <= most
 
@@ -94,11 +87,7 @@ def test_other_jinjas_render_like_transformers(name: str) -> None:
     assert answers == (JinjaAnswer("|".join(parts.values())),)
 
 
-FAILING = {
-    "{{ 'b' | nowhere }}": "é\n{% if messages %}{{ 'a' }}\n{{ 'b' | nowhere }}{% endif %}",
-    "{{ raise_exception": "é\n{% if messages %}\n{{ raise_exception('no') }}{% endif %}",
-    "{% nowhere %}": "{{ 'a' }}\n{% nowhere %}\n{{ 'b' }}",
-}
+FAILING = load_cases(__file__, "conversations.yaml")["failing"]
 
 
 @pytest.mark.slow
@@ -153,15 +142,7 @@ RAW = "{%- raw %}\nx{% endraw %}\n"
 LATE = "{%- for m in messages %}\n{{- m.content }}{{- m.contents }}\n{%- endfor %}"
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "words"),
-    [
-        ("AP802", "", "renders it like transformers"),
-        ("AP804", "", "fails: UnknownMethod: sequence has no method named append in 9 of 9"),
-        ("AP806", "", "fails: InvalidOperation: cannot calculate length of value of type none"),
-        ("AP805", RAW + LATE, "rendered no conversation that reaches it"),
-    ],
-)
+@table("engine_answers")
 def test_engine_rules_report_engine_answers(code: str, text: str, words: str) -> None:
     template = ChatTemplate(text or (FIXTURES / "lint" / code / "fires.jinja").read_text("utf-8"))
     asked = jinja("minijinja")
@@ -177,11 +158,9 @@ def test_text_contents_and_special_characters_are_sent(monkeypatch: pytest.Monke
     content = "(m.content | capitalize if m.content is string else m.content[0].text)"
     subject = Subject(ChatTemplate(PLAIN.replace("(m.content or '')", content)))
     assert subject.analysis.shape.user_content is ContentForm.PARTS
-
-    def answers(_: OtherJinja, asked: JinjaQuestion) -> Sequence[JinjaAnswer]:
-        return [JinjaAnswer("no")] * len(asked.conversations)
-
-    monkeypatch.setattr(other_renders, "ask_jinja", answers)
+    monkeypatch.setattr(
+        other_renders, "ask_jinja", lambda _, asked: [JinjaAnswer("no")] * len(asked.conversations)
+    )
     other = OtherJinja("one", "1", ())
     played = subject.matrix
     found = compare_matrix(other, subject.rendering, subject.tokens, played, subject.past_renders)

@@ -14,12 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 from msgspec import structs
 
 from autoparser import AutoparserError, ChatTemplate, Limits
+from autoparser.analysis.lint import template_inspection
 from autoparser.analysis.lint.baselines import Ignore
 from autoparser.analysis.lint.hit import Confidence, Hit, HitCause, HitEvidence, Severity, ShownText
 from autoparser.analysis.lint.inspection import InspectionTask, LintRun, SeenHits
@@ -55,7 +57,6 @@ from tests.case_tables import case_tables, load_cases
 
 LINT = Path(__file__).parents[3] / "fixtures" / "lint"
 RUN = "autoparser.analysis.lint.project_run"
-LOOK = "autoparser.analysis.lint.template_inspection.inspect_template"
 TABLE = case_tables(__file__, "projects.yaml")
 
 
@@ -129,20 +130,7 @@ def test_most_specific_selector_decides_whether_a_rule_runs(case: dict[str, Any]
     assert [rule.code for rule in RuleChoice(**given).rules] == wanted
 
 
-FULL = """
-[tool.autoparser.lint]
-select = ["AP1", "AP3"]
-ignore = ["AP306"]
-extend-select = ["does-not-compile"]
-fail-on = "warning"
-profile = "cache"
-min-severity = "warning"
-exclude = ["vendor", "old/*.jinja"]
-tokenizer = "models/tokenizer.json"
-
-[tool.autoparser.lint.per-file-ignores]
-"legacy/**" = ["AP3"]
-"""
+FULL = load_cases(__file__, "projects.yaml")["full"]
 
 
 def test_every_settings_key_is_read(tmp_path: Path) -> None:
@@ -238,25 +226,17 @@ def test_findings_are_sorted_by_path_with_any_jobs(project: Path) -> None:
     assert run == lint_project(request(project))
 
 
-def test_identical_templates_are_inspected_once(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[str] = []
-
-    def counting(task: InspectionTask) -> SeenHits:
-        looked.append(task.template.text)
-        return inspect_template(task)
-
-    monkeypatch.setattr(LOOK, counting)
+def test_identical_templates_are_inspected_once(project: Path, recorded: Any) -> None:
+    looked = recorded(template_inspection, "inspect_template")
     assert found(lint_project(request(project))) == EVERY
-    assert len(looked) == len(set(looked)) == 2
+    assert len(looked) == len({task.template.text for (task,) in looked}) == 2
 
 
 def test_less_confident_findings_can_be_excluded(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unsure = SeenHits((("AP306", Hit("x", confidence=Confidence.MEDIUM)),))
-    monkeypatch.setattr(LOOK, lambda _: unsure)
+    monkeypatch.setattr(template_inspection, "inspect_template", lambda _: unsure)
     counts = [
         len(found(lint_project(request(project, min_confidence=confidence))))
         for confidence in Confidence
@@ -267,13 +247,8 @@ def test_less_confident_findings_can_be_excluded(
 def test_tokenizer_order_is_argument_neighbor_settings(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tokenizers: list[str] = []
-
-    def looking(task: InspectionTask) -> SeenHits:
-        tokenizers.append(Path(task.tokenizer or "").name)
-        return SeenHits()
-
-    monkeypatch.setattr(LOOK, looking)
+    looking = Mock(return_value=SeenHits())
+    monkeypatch.setattr(template_inspection, "inspect_template", looking)
     needing = (msgspec.structs.replace(RULES[1], needs=RuleNeed.TOKENIZER),)
     settings = ProjectSettings(tokenizer="usual.json")
     asked = request(project, "drops.jinja", rules=needing, settings=settings)
@@ -281,6 +256,7 @@ def test_tokenizer_order_is_argument_neighbor_settings(
     (project / "tokenizer.json").write_text("{}", encoding="utf-8")
     lint_project(asked)
     lint_project(structs.replace(asked, tokenizer=Path("named.json")))
+    tokenizers = [Path(call.args[0].tokenizer).name for call in looking.call_args_list]
     assert tokenizers == ["usual.json", "tokenizer.json", "named.json"]
 
 
@@ -296,7 +272,7 @@ def test_unsearchable_folder_is_a_problem(project: Path, monkeypatch: pytest.Mon
 
 
 def test_crash_is_a_problem_of_its_template(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autoparser.analysis.lint.template_inspection.run_rules", {}.__getitem__)
+    monkeypatch.setattr(template_inspection, "run_rules", {}.__getitem__)
     (problem,) = lint_project(request(project, "drops.jinja")).problems
     assert "report it" in problem.hint
 
@@ -568,17 +544,11 @@ def test_changed_package_changes_the_engine_digest(
 
 
 def test_engine_digest_is_cached_until_a_file_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, recorded: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, folder = tmp_path / "home", tmp_path / "cache"
     home.mkdir()
     rule = home / "rule.py"
-    read: list[str] = []
-
-    def counting(path: Path) -> bytes:
-        read.append(path.name)
-        with path.open("rb") as file:
-            return file.read()
 
     def digest(text: str | None = None) -> str:
         if text is not None:
@@ -589,7 +559,7 @@ def test_engine_digest_is_cached_until_a_file_changes(
     with monkeypatch.context() as patch:
         patch.setattr(f"{RUN}.HOME", home)
         first = digest("one")
-        patch.setattr(Path, "read_bytes", counting)
+        read = recorded(Path, "read_bytes")
         assert (digest(), read) == (first, [])
         # Same size and modification time, but another file.
         then = rule.stat()

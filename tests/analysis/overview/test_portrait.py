@@ -13,7 +13,7 @@ from autoparser.analysis.overview.debugged_prompts import (
     switched_renders,
 )
 from autoparser.analysis.overview.portrait import Portrait, portray_template
-from tests.analysis.history.vocabularies import tiny
+from tests.analysis.history.renderers import tiny
 from tests.fixture_analyses import TEMPLATES, analyzed
 
 MARKERS = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")

@@ -1,24 +1,38 @@
-"""Check JSON arguments: valid JSON stays unchanged, Python becomes JSON, nothing raises."""
+"""Check JSON arguments, and the fast path for rendered calls against the general reader."""
 
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
-from autoparser import OutputParser, ParsedCall, Status
+from autoparser import ChatTemplate, Message, OutputParser, ParsedCall, Status, ToolCall
 from autoparser.analysis.core.call_notation import ValueNotation, json_notation, python_notation
 from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
+from autoparser.analysis.parsing.message_collector import MessageCollector
+from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
+from autoparser.analysis.parsing.text_tape import Reading, TextTape
+from autoparser.analysis.parsing.written_call import WrittenCall
 from tests.case_tables import case_tables
+from tests.corpus.corpus_templates import own_paths
+from tests.fixture_analyses import TOKENS, analyzed
+from tests.fuzz.__main__ import target_of
+from tests.fuzz.edits import cut, edited
+from tests.lanes import sampled
+from tests.offers import tool
 
 from .loop import analysis_of, disagreement
 
+TABLE = case_tables(__file__, "scans.yaml")
 VALUES = st.dictionaries(
     st.text(),
     st.recursive(
@@ -81,15 +95,7 @@ def test_arbitrary_arguments_never_raise_or_give_invalid_json(front: str, text: 
     assert not disagreement(parser(), text, list(text))
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        (r"'\x1f\xe9'", "\x1f\xe9"),
-        (r"'\U0001f680'", "\U0001f680"),
-        (r"'\xg1 \U00110000'", r"\xg1 \U00110000"),
-        (r"'C:\new'", "C:\new"),
-    ],
-)
+@TABLE("python_escapes")
 def test_python_escapes_are_decoded(text: str, value: str) -> None:
     assert json.loads(read(f"{{'a': {text}}}").arguments) == {"a": value}
 
@@ -97,7 +103,6 @@ def test_python_escapes_are_decoded(text: str, value: str) -> None:
 # Where a value ends by its own brackets and quotes, and which places are inside its strings.
 
 
-TABLE = case_tables(__file__, "scans.yaml")
 NOTATIONS: Mapping[str, ValueNotation] = {
     "json": json_notation(),
     "python": python_notation(),
@@ -119,9 +124,68 @@ def test_value_ends_after_its_brackets_and_quotes(case: dict[str, Any]) -> None:
 @TABLE("inside")
 def test_quote_scan_is_the_same_for_every_chunking(case: dict[str, Any]) -> None:
     text = case["text"]
-    for cut in range(len(text) + 1):
+    for at in range(len(text) + 1):
         scan = QuoteScan(NOTATIONS[case["notation"]])
-        scan.read(text[:cut])
-        assert scan.inside(text[cut:]) is case["inside"]
-        scan.read(text[cut:])
+        scan.read(text[:at])
+        assert scan.inside(text[at:]) is case["inside"]
+        scan.read(text[at:])
         assert scan.inside("") is case["inside"]
+
+
+TOOLS = [tool("get_weather", {"city": {"type": "string"}, "days": {"type": "integer"}})]
+PROSE = (DeltaKind.REASONING, DeltaKind.CONTENT)
+WRITTEN = (
+    *("a1-function-parameter", "a2-key-value-tags", "a3-invoke-parameter", "j1-json-in-tags"),
+    *("t2-recipient-header", "t4-name-separator-json", "t5-id-carries-name"),
+)
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_short_call_is_scanned_once(name: str) -> None:
+    analysis = analyzed(name)
+    call = ToolCall("get_weather", {"city": "Oslo", "days": 3}, "call-1")
+    text = analysis.format.write(Message(calls=(call,)))
+    taken = WrittenCall._take
+    with mock.patch.object(WrittenCall, "_take", autospec=True, side_effect=taken) as looked:
+        stream = analysis.parser(TOOLS, reasoning_over=True).stream()
+        deltas = [delta for sign in text for delta in stream.feed(sign)]
+    assert looked.call_count == 1
+    calls = [delta.kind for delta in deltas if delta.kind not in PROSE]
+    assert calls == [DeltaKind.CALL, DeltaKind.ARGUMENTS]
+
+
+def _declines(self: WrittenCall, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
+    """Leave every call to the readers of departures."""
+    del self, tape, collector
+    yield from ()
+    return False
+
+
+Read = tuple[ParsedMessage, dict[tuple[DeltaKind, int], str]]
+
+
+def _read(parser: OutputParser, pieces: list[str], *, complete: bool) -> Read:
+    stream = parser.stream()
+    deltas: list[Delta] = []
+    for piece in pieces:
+        deltas += stream.feed(piece)
+    texts: dict[tuple[DeltaKind, int], str] = {}
+    for delta in (*deltas, *stream.finish(complete=complete)):
+        case = delta.kind, delta.index
+        texts[case] = texts.get(case, "") + delta.text
+    return stream.message, texts
+
+
+@pytest.mark.parametrize("path", sampled(own_paths(), 9))
+def test_fast_call_reading_equals_the_stepwise_one(path: Path) -> None:
+    rng = random.Random(path.stem)
+    template = ChatTemplate(path.read_text(encoding="utf-8"), TOKENS)
+    target = target_of(template, name=path.stem)
+    assert target is not None
+    for text, parser in target.turns:
+        for spoiled in (text, edited(rng, text, target.pieces, 1)):
+            complete = rng.random() < 0.7
+            for pieces in ([spoiled], cut(rng, spoiled)):
+                at_once = _read(parser, pieces, complete=complete)
+                with mock.patch.object(WrittenCall, "read", _declines):
+                    assert _read(parser, pieces, complete=complete) == at_once, spoiled

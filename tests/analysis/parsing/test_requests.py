@@ -27,10 +27,12 @@ from autoparser.analysis.parsing.turn_request import (
     RequestFields,
     RequestOptions,
 )
+from tests.case_tables import case_tables
 
 from .loop import TOOLS, analysis_of, streamed
 from .test_growth import calls_of
 
+table = case_tables(__file__, "requests.yaml")
 JSON = "j1-json-in-tags"
 LATEST = "https://json-schema.org/draft/2020-12/schema"
 CALL = '<tool_call>\n{"name": "get_forecast", "arguments": {"city": "Oslo"}}\n</tool_call>'
@@ -250,18 +252,7 @@ def call_of(schema: Any, arguments: str) -> ParsedCall:
 DAYS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["city"]}
 
 
-@pytest.mark.parametrize(
-    ("schema", "arguments", "errors"),
-    [
-        (DAYS, '{"city": "Oslo", "days": 3}', []),
-        (DAYS, '{"days": "three"}', ["days: 'three' is not of type 'integer'", "'city' is a re"]),
-        ({"properties": {"a": {"items": {"enum": [1]}}}}, '{"a": [1, 2]}', ["a[1]: 2 is not one"]),
-        (None, '{"days": "three"}', []),
-        # A schema that cannot be applied gives no verdict, and nothing is fetched.
-        ({"$ref": "http://127.0.0.1:9/schema"}, "{}", []),
-        ({"properties": 5}, '{"days": 1}', []),
-    ],
-)
+@table("schema_errors")
 def test_schema_errors_do_not_change_the_call(
     schema: Any, arguments: str, errors: list[str]
 ) -> None:

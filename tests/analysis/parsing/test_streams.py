@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import json
 from types import FrameType
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from autoparser import ChatTemplate, Message, StreamParser, ToolCall, analyze
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
-from autoparser.analysis.parsing.text_lookahead import FoundStop, StopTable
-from autoparser.analysis.parsing.text_tape import LaneSink, TextLane
+from autoparser.analysis.parsing.text_lookahead import StopTable
+from autoparser.analysis.parsing.text_tape import TextLane
+from tests.case_tables import case_tables
 
 from .loop import TOOLS, analysis_of, streamed
 from .test_growth import calls_of
+
+table = case_tables(__file__, "streams.yaml")
+
 
 JSON, TAGGED = "j1-json-in-tags", "a1-function-parameter"
 ENTRIES = "a2-key-value-tags"
@@ -61,19 +65,13 @@ def test_argument_piece_is_searched_only_if_it_may_end_the_value(
     sign: str,
     check: str,
     checked: str,
-    monkeypatch: pytest.MonkeyPatch,
+    recorded: Any,
 ) -> None:
-    lanes, open_lane = list[TextLane](), TextLane.open
-
-    def opening(lane: TextLane, sink: LaneSink, held_text: str) -> None:
-        lanes.append(lane)
-        open_lane(lane, sink, held_text)
-
-    monkeypatch.setattr(TextLane, "open", opening)
+    lanes = recorded(TextLane, "open")
     stream = analysis_of(fixture).parser(TOOLS).stream()
     stream.feed(f"{head}{' more' * 40}")
     searched = list[str]()
-    setattr(lanes[-1], check, searched.append)
+    setattr(lanes[-1][0], check, searched.append)
     assert [(delta.text, searched) for delta in stream.feed(piece)] == [(written, [])]
     stream.feed(sign)
     assert searched == [checked]
@@ -189,17 +187,8 @@ def test_long_reasoning_parses_alike_in_pieces() -> None:
 
 
 @pytest.mark.parametrize(("fixture", "call"), [(JSON, CALL), (TAGGED, TAGGED_CALL)])
-def test_markup_between_two_parts_is_scanned_once(
-    fixture: str, call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted: list[int] = []
-    find = StopTable[object].find
-
-    def counting(stops: StopTable[object], text: str, at: int) -> FoundStop[object] | None:
-        counted.append(at)
-        return find(stops, text, at)
-
-    monkeypatch.setattr(StopTable, "find", counting)
+def test_markup_between_two_parts_is_scanned_once(fixture: str, call: str, recorded: Any) -> None:
+    counted = recorded(StopTable, "find")
     stream = analysis_of(fixture).parser(TOOLS).stream()
     fed(stream, "<think>\nHm.")
     begun = len(counted)
@@ -216,14 +205,7 @@ def besides_feed(frame: FrameType, event: str) -> bool:
     return event == "call" and code.co_name != "feed" and code.co_filename != __file__
 
 
-@pytest.mark.parametrize(
-    ("fixture", "text", "most"),
-    [
-        (JSON, f"<think>\nHm.\n</think>\n\n{CALL}", 135),
-        (TAGGED, f"<think>\nHm.\n</think>\n\n{TAGGED_CALL}", 183),
-        ("t2-recipient-header", HEADED, 248),
-    ],
-)
+@table("short_answers")
 def test_short_answer_in_single_characters_runs_few_functions(
     fixture: str, text: str, most: int
 ) -> None:
@@ -264,16 +246,7 @@ def test_further_calls_run_few_functions(fixture: str, call: str, most: int) -> 
     assert 0 < taken < most
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        (r"C:\\ \"a\" \u00e9\/\n", 'C:\\ "a" \u00e9/\n'),
-        (r"\ud83d\ude00 \ud83d", "\U0001f600 \ud83d"),
-        ("\ud800 \x7f", "\ud800 \x7f"),
-        (r"\d \\\" \\\\", r"\d \" \\"),
-        ("a\nb\x00", "a\nb\x00"),
-    ],
-)
+@table("escapes")
 def test_escapes_of_a_long_string_are_read_the_same_in_any_pieces(written: str, value: str) -> None:
     more = " more" * 40
     text = f'{BEGUN[:-1]}{more} {written}{written}"}}}}\n</tool_call>'

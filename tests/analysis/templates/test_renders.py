@@ -21,7 +21,7 @@ from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_OPEN
 from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.errors import LimitKind, TemplateLimitError, TemplateRenderError
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 
 table = case_tables(__file__, "renders.yaml")
 USER = {"role": "user", "content": "hi"}
@@ -131,15 +131,7 @@ def test_template_is_equal_after_pickling_and_unchanged_by_rendering() -> None:
     assert str(tree) == before
 
 
-ENDLESS = """{%- macro down(value) -%}
-{{- 'a' }}
-{{- down(
-        value | string | trim
-    ) }}
-{{- 'b' }}
-{%- endmacro -%}
-{{- down(messages | length) }}
-"""
+ENDLESS = load_cases(__file__, "renders.yaml")["endless"]
 
 
 def test_endless_recursion_names_one_line_at_any_depth() -> None:

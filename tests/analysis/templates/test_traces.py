@@ -13,7 +13,7 @@ from autoparser.analysis.templates.render_trace import RenderTrace, StepKind
 from autoparser.analysis.templates.source_text import template_tokens
 from autoparser.analysis.templates.trace_recorder import MOST_STEPS
 from autoparser.errors import TemplateRenderError, TemplateSyntaxError
-from tests.case_tables import case_tables
+from tests.case_tables import case_tables, load_cases
 from tests.fixture_analyses import TEMPLATES
 
 FIXTURES = TEMPLATES.parent
@@ -180,15 +180,7 @@ def test_template_tokens_have_the_offsets_of_their_text() -> None:
     assert [token.value for token in template_tokens("{% if %}{{ 'open }}")][:2] == ["{%", " "]
 
 
-TURNS = """{%- macro shout(text) -%}
-{{ text | upper }}
-{%- endmacro -%}
-{%- for message in messages -%}
-<{{ message.role }}>
-{{- message.content }}
-{{ shout(message.content) }}
-{%- endfor -%}
-"""
+TURNS = load_cases(__file__, "traces.yaml")["turns"]
 
 
 def test_characters_and_texts_have_the_line_that_wrote_them() -> None:

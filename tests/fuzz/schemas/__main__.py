@@ -17,7 +17,7 @@ from pathlib import Path
 from autoparser import AutoparserError, ChatTemplate, TurnFormat, analyze
 from tests.corpus.corpus_templates import own_paths
 from tests.fixture_analyses import TOKENS
-from tests.fuzz.shares import Tally, fuzz_options, in_shares, paths_named, print_finds
+from tests.fuzz.edits import Tally, fuzz_options, in_shares, paths_named, print_finds
 
 from .trial import FORMS, told, trial
 

@@ -28,7 +28,7 @@ from autoparser.analysis.core.turn_format import RefusedMessageError, TurnFormat
 from autoparser.analysis.grammar.call_writer import GrammarError
 from tests.analysis.grammar.judge import tokenizer
 from tests.analysis.grammar.proofs import grammar_for, request_for, turn_without_end
-from tests.fuzz.shares import Tally
+from tests.fuzz.edits import Tally
 
 from .instances import ArgumentMaker, orders
 from .left_out import LeftOut, left_out
