@@ -11,6 +11,7 @@ import argparse
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -43,12 +44,8 @@ def _export(paths: Sequence[Path], options: Namespace) -> Asked:
     return exports_board(engines or TRANSFORMERS), paths
 
 
-def _agree(paths: Sequence[Path], options: Namespace) -> Asked:
-    return AGREEMENT, [*paths, *own_paths()[:: options.every], *_also(options)]
-
-
-def _gate(paths: Sequence[Path], options: Namespace) -> Asked:
-    return GATES, [*paths, *own_paths()[:: options.every], *_also(options)]
+def _with_own(board: Board[Any, Any], paths: Sequence[Path], options: Namespace) -> Asked:
+    return board, [*paths, *own_paths()[:: options.every], *_also(options)]
 
 
 def _grammar(paths: Sequence[Path], options: Namespace) -> Asked:
@@ -66,6 +63,14 @@ def _scoreboard(_: Sequence[Path], options: Namespace) -> Asked:
     return cases_board(failing=options.failing), load_fixtures()
 
 
+def _triggers(paths: Sequence[Path], _: Namespace) -> Asked:
+    return triggers_board(paths), paths
+
+
+def _files(paths: Sequence[Path], _: Namespace) -> Asked:
+    return FILES, file_shares(paths)
+
+
 def _field(_: Sequence[Path], options: Namespace) -> Asked:
     return field_board(options.field, failing=options.failing), field_cases(options.field)
 
@@ -76,50 +81,32 @@ def _tools(_: Sequence[Path], options: Namespace) -> Asked:
 
 
 _FLAG: Mapping[str, Any] = {"action": "store_true"}
+_LIST: Mapping[str, Any] = {"action": "append", "default": []}
 _FOLDER: Mapping[str, Any] = {"type": Path, "metavar": "FOLDER"}
-BOARDS: Mapping[str, tuple[Asking, Mapping[str, Any], str]] = {
+BOARDS: Mapping[str, tuple[Asking | Board[Any, Any], Mapping[str, Any], str]] = {
     "real_tools": (_tools, _FOLDER, "check every grammar form with calls of the folder's tools"),
     "scoreboard": (_scoreboard, _FLAG, "parse canitoolcall's cases; --learn: learn from some"),
     "field": (_field, _FOLDER, "parse the folder's outputs that were lost in production"),
-    "roundtrip": (lambda paths, _: (ROUND_TRIPS, paths), _FLAG, "play the round-trip scenarios"),
-    "stops": (lambda paths, _: (STOPS, paths), _FLAG, "check that stops end turns"),
-    "structural_tags": (lambda paths, _: (TAGS, paths), _FLAG, "check structural tags in xgrammar"),
-    "free": (
-        lambda paths, _: (FREE, paths),
-        _FLAG,
-        "check that `auto` grammars accept parsable variations",
-    ),
-    "triggers": (
-        lambda paths, _: (triggers_board(paths), paths),
-        _FLAG,
-        "check the triggers of lazy grammars",
-    ),
-    "files": (
-        lambda paths, _: (FILES, file_shares(paths)),
-        _FLAG,
-        "compare saved formats with their analyses",
-    ),
+    "roundtrip": (ROUND_TRIPS, _FLAG, "play the round-trip scenarios"),
+    "stops": (STOPS, _FLAG, "check that stops end turns"),
+    "structural_tags": (TAGS, _FLAG, "check structural tags in xgrammar"),
+    "free": (FREE, _FLAG, "check that `auto` grammars accept parsable variations"),
+    "triggers": (_triggers, _FLAG, "check the triggers of lazy grammars"),
+    "files": (_files, _FLAG, "compare saved formats with their analyses"),
     "learn": (_learn, _FLAG, "learn formats from examples, without the template's own"),
-    "fix": (lambda paths, _: (FIXES, paths), _FLAG, "fix the findings of lint"),
-    "gate": (_gate, _FLAG, "check every setting's prompt, also in the project's templates"),
+    "fix": (FIXES, _FLAG, "fix the findings of lint"),
+    "gate": (partial(_with_own, GATES), _FLAG, "check every setting's prompt, own templates too"),
     "grammar": (_grammar, _FLAG, "prove that grammars are complete and sound"),
-    "render": (lambda paths, _: (RENDERS, paths), _FLAG, "render tokens and bridge ten turns"),
-    "parse": (lambda paths, _: (LOOPS, paths), _FLAG, "parse rendered messages back"),
+    "render": (RENDERS, _FLAG, "render tokens and bridge ten turns"),
+    "parse": (LOOPS, _FLAG, "parse rendered messages back"),
     "export": (_export, _FLAG, "check exports in transformers, or in the named engines"),
-    "lint": (lambda paths, _: (LINTS, paths), _FLAG, "count findings by rule and profile"),
-    "agree": (
-        _agree,
-        _FLAG,
-        "check that failing analyses have lint errors, also in the project's templates",
-    ),
+    "lint": (LINTS, _FLAG, "count findings by rule and profile"),
+    "agree": (partial(_with_own, AGREEMENT), _FLAG, "check that failing analyses have lint errors"),
 }
-"""Per option: its board, its argparse settings, and its help."""
+"""Per option: its board, or what makes it, its argparse settings, and its help."""
 
 _OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
-    "--engine": (
-        {"action": "append", "default": [], "metavar": "NAME=PYTHON"},
-        "with --export: parse with vllm or sglang, in that Python",
-    ),
+    "--engine": ({**_LIST, "metavar": "NAME=PYTHON"}, "with --export: parse with that engine"),
     "--gbnf": (_FLAG, "with --grammar: GBNF instead of Lark"),
     "--walks": ({"type": int, "default": 13}, "number of walks per tokenizer and tool set"),
     "--tools": (
@@ -127,8 +114,8 @@ _OPTIONS: Mapping[str, tuple[Mapping[str, Any], str]] = {
         "with --grammar: numbers of offered tools",
     ),
     "--also": (
-        {"action": "append", "default": [], "type": Path},
-        "another folder or file: added with --gate and --agree, alone with --learn",
+        {**_LIST, "type": Path},
+        "another folder: added with --gate and --agree, alone with --learn",
     ),
     "--outputs": (_FLAG, "with --learn: learn from unlabeled outputs"),
     "--both": (_FLAG, "with --outputs: hide reasoning as well as calls"),
@@ -153,8 +140,8 @@ def main() -> int:
     if not paths:
         sys.stderr.write(f"the package {PACKAGE} is not installed: pip install '.[test]'\n")
         return 2
-    named = (board[0] for name, board in BOARDS.items() if getattr(options, name))
-    board, asked = next(named, lambda paths, _: (OUTCOMES, paths))(paths, options)
+    named = next((row[0] for name, row in BOARDS.items() if getattr(options, name)), OUTCOMES)
+    board, asked = (named, paths) if isinstance(named, Board) else named(paths, options)
     text, right = board.judge(asked, options.jobs)
     sys.stdout.write(text)
     return 0 if right else 1

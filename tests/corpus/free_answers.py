@@ -194,15 +194,11 @@ def _free_lines(found: Sequence[Freed]) -> Iterator[str]:
         takes = read[kind] - faults[kind]
         yield f"{takes:>6}  of {read[kind]} that are read (of {asked[kind]}): {kind}"
     yield f"{len({row.formats for row in found}):>6}  distinct formats"
-    for cause, rows in by_cause(filter(_is_lost, found), lambda row: row.cause):
+    for cause, rows in by_cause((row for row in found if row.lost), lambda row: row.cause):
         yield f"{len(rows):>6}    {cause or 'for no known cause'}:"
         for row in rows:
             kinds = ", ".join(dict.fromkeys(kind for kind, _ in row.lost))
             yield f"{'':8}{row.name}: {len(row.lost)} ({kinds}) {row.lost[0][1]}"
-
-
-def _is_lost(row: Freed) -> bool:
-    return bool(row.lost)
 
 
 FREE = Board(

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from autoparser import AutoparserError, Message, round_trip
 from autoparser.analysis.history.scenario_files import shipped_scenarios
-from autoparser.analysis.history.scenarios import Scenario
 from autoparser.analysis.history.trip_causes import Cause
 from autoparser.analysis.history.trip_verdict import Outcome
 
@@ -52,15 +51,15 @@ def played(path: Path) -> Played | None:
         not analysis.check.failures,
         tuple(str(row.verdict.cause or row.verdict.outcome) for row in found.rows),
         tuple(row.verdict.unconfirmed for row in found.rows),
-        tuple(row.verdict.holds for row in found.rows if has_media(row.scenario)),
+        tuple(
+            row.verdict.holds
+            for row in found.rows
+            if any(not isinstance(entry, Message) and entry.media for entry in row.scenario.history)
+        ),
         sum(
             not row.verdict.holds and any(other.holds for other in row.others) for row in found.rows
         ),
     )
-
-
-def has_media(scenario: Scenario) -> bool:
-    return any(not isinstance(entry, Message) and entry.media for entry in scenario.history)
 
 
 def _lines(found: Sequence[Played]) -> Iterator[str]:

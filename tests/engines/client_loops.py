@@ -95,7 +95,7 @@ def ask_messages(
     """Ask as Anthropic's client does."""
     functions = [tool["function"] for tool in tools]
     own = [
-        {**_without_parameters(function), "input_schema": function["parameters"]}
+        {{"parameters": "input_schema"}.get(name, name): field for name, field in function.items()}
         for function in functions
     ]
     fields: Any = {"max_tokens": MOST, "tools": own, "model": "m", "messages": said}
@@ -165,10 +165,6 @@ def responses_results(ids: Sequence[str], texts: Sequence[str]) -> list[Any]:
         {"type": "function_call_output", "call_id": name, "output": text}
         for name, text in zip(ids, texts, strict=True)
     ]
-
-
-def _without_parameters(function: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in function.items() if name != "parameters"}
 
 
 @dataclass(frozen=True)

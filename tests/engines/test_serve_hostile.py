@@ -49,10 +49,6 @@ def connected(url: str) -> socket.socket:
     return socket.create_connection((host, int(port)), 10)
 
 
-def reply(connection: socket.socket) -> bytes:
-    return b"".join(iter(lambda: connection.recv(65536), b""))
-
-
 def is_well(url: str) -> bool:
     answer = httpx2.post(f"{url}/v1/chat/completions", json=BODY, timeout=10)
     return httpx2.get(f"{url}/health").is_success and answer.is_success
@@ -140,7 +136,7 @@ RAW: dict[str, tuple[bytes, int]] = {
 def test_hostile_request_head_is_one_error(url: str, sent: bytes, status: int) -> None:
     with connected(url) as connection:
         connection.sendall(sent)
-        answer = reply(connection)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.startswith(f"HTTP/1.1 {status} ".encode()), answer
     assert set(json.loads(body)["error"]) == {"message", "type", "param", "code"}

@@ -45,7 +45,7 @@ def left_out(calls: CallFormat, arguments: dict[str, Json], schema: Json) -> Lef
         bare = _is_bare_text(argument, part.member(name), values)
         if bare and _closer(members, values) in values.write(argument):
             return LeftOut.CLOSED
-    if any(_made_up(value, inner) for value, inner in _objects(arguments, part)):
+    if any(not value.keys() <= inner.names for value, inner in _objects(arguments, part)):
         if _stands_twice(members) or _stands_twice(values.object):
             return LeftOut.NAMED_TWICE
         if members.order is not MemberOrder.GIVEN and values.is_json:
@@ -109,10 +109,6 @@ def _objects(value: Json, part: SchemaPart) -> Iterator[tuple[dict[str, Json], S
     elif isinstance(value, list):
         for at, inner in enumerate(value):
             yield from _objects(inner, part.item(at))
-
-
-def _made_up(value: dict[str, Json], part: SchemaPart) -> bool:
-    return not value.keys() <= part.names
 
 
 def _stands_twice(container: ContainerNotation) -> bool:
