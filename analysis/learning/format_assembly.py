@@ -361,14 +361,21 @@ def _with_distinguishing_signs(
 
     For example instructions on how to write calls, if a value changes these with the calls.
     """
-    words = prober.sentinels.words()
-    shown = [prober.probe((prober.user,), setting=group.settings[0]) for group in groups]
-    before = [probe.text.partition(prober.sentinels.user)[0] for probe in shown]
+    words, user = prober.sentinels.words(), prober.sentinels.user
+    # Settings with equal turns may still have prompts with different texts.
+    before = {
+        repr(dict(setting)): prober.probe((prober.user,), setting=setting).text.partition(user)[0]
+        for group in groups
+        for setting in group.settings
+    }
     signs: dict[str, tuple[str, ...]] = {}
-    for group, text in zip(groups, before, strict=True):
-        found = [_distinguishing_text(text, other, words) for other in before]
-        for setting in group.settings:
-            signs[repr(dict(setting))] = tuple(filter(None, found))
+    for group in groups:
+        own = [repr(dict(setting)) for setting in group.settings]
+        others = dict.fromkeys(text for setting, text in before.items() if setting not in own)
+        for setting in own:
+            found = (_distinguishing_text(before[setting], other, words) for other in others)
+            alone = (sign for sign in found if sign and not any(sign in other for other in others))
+            signs[setting] = tuple(dict.fromkeys(alone))
     return tuple(prompt._replace(signs=signs[repr(dict(prompt.setting))]) for prompt in prompts)
 
 

@@ -94,7 +94,7 @@ def test_gate_renders_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 TABLE: Any = load_cases(__file__, "settings.yaml")
 TEMPLATES: dict[str, str] = TABLE["templates"]
-SWITCHED, OPENED, _, CALLS = TEMPLATES.values()
+SWITCHED, OPENED, _, CALLS, SHARED = TEMPLATES.values()
 LOOK = {"type": "function", "function": tool_for("look", "Looks.", {"at": "string"})}
 SAID = Message("It is warm.", "Summer.")
 HI = {"role": "user", "content": "Hi."}
@@ -174,3 +174,14 @@ def test_text_before_the_turn_identifies_the_format_of_whole_prompts() -> None:
         assert len(analysis.parser(prompt=prompt).parse(called).tool_calls) == count
         tail = prompt[-len(begun.opening.text) :]
         assert len(analysis.begun(prompt=tail)) == len(analysis.formats)
+
+
+def test_text_that_prompts_of_two_formats_share_identifies_neither() -> None:
+    template = ChatTemplate(SHARED)
+    analysis = analyze(template)
+    for setting in ({"deep": True}, {"deep": True, "raw": True}):
+        prompt = template.render([HI], add_generation_prompt=True, **setting)
+        own = analysis.under(setting).format
+        assert own in [begun.format for begun in analysis.begun(prompt=prompt)]
+    prompt = template.render([HI], add_generation_prompt=True, deep=True)
+    assert analysis.parser(prompt=prompt).parse("Summer.</muse>Warm.<|end|>").content == "Warm."
