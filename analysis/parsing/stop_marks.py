@@ -276,7 +276,7 @@ def named_triggers(section: CallSection) -> Iterator[tuple[str, str]]:
     elif first.core:
         # With its whitespace, and without.
         befores.append(f"{section.open.text.lstrip()}{first.before}{first.core}{first.after}")
-    behind = [_begin(call.row[at + 1])]
+    behind = [_begin(*call.row[at + 1 : at + 3])]
     if call.empty_row is not None and isinstance(call.empty_row[-1], TemplateLiteral):
         behind.append(_begin(call.empty_row[-1]))
     afters = [text for texts in behind for text in texts]
@@ -312,12 +312,18 @@ def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterat
             yield from (f"{separator.core}{space}{text}" for text in sorted(texts))
 
 
-def _begin(item: RowItem) -> tuple[str, ...]:
-    """Return the texts that may follow a name: without the whitespace, and as written."""
+def _begin(item: RowItem, following: RowItem | None = None) -> tuple[str, ...]:
+    """Return the texts that may follow a name: without the whitespace, and as written.
+
+    Whitespace alone may have the line breaks of another system, or may be missing before the sign
+    that opens the arguments.
+    """
     if not isinstance(item, TemplateLiteral):
         return ("",)
     if not item.units:
-        return (item.text,)
+        opened = isinstance(following, ArgumentList) and following.arguments.members.open
+        texts = (item.text, item.text.replace("\n", "\r\n"), opened or item.text)
+        return tuple(dict.fromkeys(texts))
     return (item.units[0], f"{item.before}{item.units[0]}")
 
 
