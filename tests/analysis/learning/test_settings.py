@@ -179,9 +179,9 @@ def test_text_before_the_turn_identifies_the_format_of_whole_prompts() -> None:
 def test_text_that_prompts_of_two_formats_share_identifies_neither() -> None:
     template = ChatTemplate(SHARED)
     analysis = analyze(template)
-    for setting in ({"deep": True}, {"deep": True, "raw": True}):
-        prompt = template.render([HI], add_generation_prompt=True, **setting)
-        own = analysis.under(setting).format
+    for raw in (False, True):
+        prompt = template.render([HI], add_generation_prompt=True, deep=True, raw=raw)
+        own = analysis.under({"deep": True, "raw": raw}).format
         assert own in [begun.format for begun in analysis.begun(prompt=prompt)]
     prompt = template.render([HI], add_generation_prompt=True, deep=True)
     assert analysis.parser(prompt=prompt).parse("Summer.</muse>Warm.<|end|>").content == "Warm."
