@@ -131,20 +131,29 @@ class _Found(NamedTuple):
 
 _OPENING, _CLOSING = "<＜〈‹[{(", ">＞〉›]})"
 _SIGNS = re.escape(BARS + _OPENING + _CLOSING)
+_OPENS, _CLOSES = (f"[{re.escape(BARS + signs)}]" for signs in (_OPENING, _CLOSING))
 _BRACKETED = re.compile(rf"[{_SIGNS}/]")
 
 
 def lookalike_pattern(marker: str) -> str:
     """Return the pattern of a marker whose brackets and bars may be others, or be doubled.
 
-    For `<｜x｜>` it finds `<|x|>`, `<‖x‖>` and `[x]`, but not `</x>`, which closes.
+    For `<｜x｜>` it finds `<|x|>`, `<‖x‖>` and `[x]`, but not `</x>`, which closes. Brackets that
+    close before it, or open behind it, are text: the value `main()` before `</x>`, and the `{` of
+    the arguments behind `<|x|>`.
     """
     pieces = [rf"(?=[{re.escape(_OPENING)}])"] if marker[:1] in _OPENING else []
-    for piece in filter(None, re.split(r"(\W+)", marker)):
+    parts = [*filter(None, re.split(r"(\W+)", marker))]
+    for at, piece in enumerate(parts):
         if _BRACKETED.search(piece) is None:
             pieces.append(r"[^\S\n]+" if piece.isspace() else re.escape(piece))
         elif "/" in piece:
-            pieces.append(rf"[{_SIGNS}]{{0,3}}/[{_SIGNS}]{{0,2}}")
+            before = f"[{_SIGNS}]{{0,3}}" if at else f"{_OPENS}{{0,3}}{_CLOSES}{{0,2}}"
+            pieces.append(rf"{before}/[{_SIGNS}]{{0,2}}")
+        elif pieces and not at and parts[1:]:
+            pieces.append(f"{_OPENS}{{1,3}}{_CLOSES}{{0,2}}")
+        elif at and not parts[at + 1 :] and piece[-1] in _CLOSING:
+            pieces.append(f"{_OPENS}{{0,2}}{_CLOSES}{{1,3}}")
         else:
             pieces.append(rf"[{_SIGNS}]{{1,4}}")
     return "".join(pieces)
@@ -302,8 +311,9 @@ class CallRecovery:
             end = behind[cut - 1].end if cut else found.end
             if cut == len(behind) and self._is_end(text, at):
                 at = end = len(text)
-            swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if at_ < end)
-            how = (*dict.fromkeys(swapped if not calls else ()), *how)
+            since = calls[-1].end if calls else 0
+            swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if since <= at_ < end)
+            how = (*dict.fromkeys(swapped), *how)
             told = any(token.own and is_telling(token.text) for token in around)
             unmarked = 0 if told else unmarked + 1
             shaped = found.whole and self._is_shaped
