@@ -604,22 +604,17 @@ def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
-    """Write every changed template to its file; return those that were not written, with reasons.
-
-    Raises AutoparserError where a template has no file of its own.
-    """
-    changed = [template for template in run.templates if template.fixed.changed]
-    # Check all files before writing any, so that a refusal changes nothing.
-    for template in changed:
-        if not template.writable:
-            raise AutoparserError(
-                "--write cannot change a file with other content than the template",
-                file=template.inspected.path,
-                hint="apply the diff or the text of --json by hand",
-            )
+    """Write every changed template to its file; return those that were not written, with reasons."""
     problems: list[wings.InputProblem] = []
-    for template in changed:
+    for template in run.templates:
         path = template.inspected.path
+        if not template.fixed.changed:
+            continue
+        if not template.writable:
+            words = "not changed: only a file that holds nothing but the template is written"
+            hint = "apply the diff of 'autoparser fix', or its text with --json, by hand"
+            problems.append(wings.InputProblem(path, words, hint))
+            continue
         if template.inspected.linked_out:
             # Passing a folder means the files inside it.
             words = "not changed: a link leads out of the folder"
@@ -630,7 +625,7 @@ def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
             with wings.writing(file, "use a writable file"):
                 text = template.fixed.template.text.encode("utf-8", "backslashreplace")
                 # Do not overwrite a file that an editor has saved in the meantime.
-                wings.write_whole(file, text, before=template.fixed.original.text)
+                wings.write_whole(file, text, before=template.inspected.text)
         except AutoparserError as error:
             problems.append(wings.InputProblem(path, error.message, error.hint or ""))
     return tuple(problems)

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property, lru_cache, partial
 from itertools import chain
+from pathlib import Path
 
 from msgspec import structs
 
@@ -32,12 +33,14 @@ from autoparser.analysis.lint.project_sources import InputProblem, input_problem
 from autoparser.analysis.lint.registry import all_rules, run_check
 from autoparser.analysis.lint.rule import TRAINED, MendedFault, Rule, RuleGroup
 from autoparser.analysis.lint.subject import Subject
+from autoparser.analysis.sources.local_files import read_path
 from autoparser.analysis.templates.chat_template import ChatTemplate
 from autoparser.analysis.templates.sandbox_kind import SandboxKind
 from autoparser.analysis.templates.template_edits import (
     TemplateEdit,
     apply_edits,
     changed_lines,
+    in_line_ends,
     in_newlines,
     spans_after,
 )
@@ -267,9 +270,8 @@ def fix_template(
     subject = Subject(known) if trials is None else trials.subject
     # A finding without its own fix may disappear after the fix of another.
     done = [replace(fix, reason=None) if _went_along(fix, subject) else fix for fix in fixes]
-    # Edits were searched in text with single newlines; the file keeps its own line ends.
-    text = known.text.replace("\n", "\r\n") if "\r\n" in template.text else known.text
-    return FixedTemplate(template, replace(template, text=text), tuple(done))
+    fixed = replace(template, text=in_line_ends(known.text, template.text))
+    return FixedTemplate(template, fixed, tuple(done))
 
 
 def _went_along(fix: FindingFix, subject: Subject) -> bool:
@@ -465,6 +467,26 @@ class _FixSearch:
 # Fix the findings in the templates of many sources, each in a worker within its limits.
 
 
+def _own_file(inspected: InspectedTemplate) -> Path | None:
+    """Return the file that holds the template's text and nothing else, or None without one."""
+    source, origin = inspected.template.source, inspected.template.origin
+    read = source is not None and source.kind in (SourceKind.FILE, SourceKind.DIRECTORY)
+    return Path(origin) if read and inspected.in_lines and origin is not None else None
+
+
+def _with_line_ends(inspected: InspectedTemplate) -> InspectedTemplate:
+    """Return the template with its file's line ends, which a read text does not have."""
+    file = _own_file(inspected)
+    try:
+        text = "" if file is None else read_path(file, noted=False).decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return inspected
+    # A file that has changed since the template was read keeps nothing to compare.
+    if in_newlines(text) != inspected.text:
+        return inspected
+    return structs.replace(inspected, template=replace(inspected.template, text=text))
+
+
 @dataclass(frozen=True, slots=True)
 class FixTarget:
     """A template of a source, with the outcome for its findings."""
@@ -477,9 +499,7 @@ class FixTarget:
     @property
     def writable(self) -> bool:
         """Whether the file holds the template's text and nothing else."""
-        source = self.fixed.original.source
-        read = source is not None and source.kind in (SourceKind.FILE, SourceKind.DIRECTORY)
-        return read and self.inspected.in_lines and self.fixed.original.origin is not None
+        return _own_file(self.inspected) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -523,7 +543,7 @@ def fix_sources(
     run = lint_project(request, lint_progress)
     answers = answers_in_order(
         partial(_fix_inspected, unsafe=unsafe),
-        run.templates,
+        [*map(_with_line_ends, run.templates)],
         request.jobs,
         limits=request.limits,
         failed=lambda error: error,

@@ -49,6 +49,7 @@ from autoparser.analysis.templates.template_edits import (
     apply_edits,
     changed_lines,
     default_edit,
+    in_line_ends,
     in_newlines,
     template_edits,
 )
@@ -305,9 +306,7 @@ class _EditSearch:
         # Tidied before the new analysis, so that it judges the text that is returned.
         text = tidy_template(self._text, edits, self).text
         made = changed_lines(self._text, text)
-        # Edits were searched in text with single newlines; the file keeps its own line ends.
-        if "\r\n" in original.text:
-            text = text.replace("\n", "\r\n")
+        text = in_line_ends(text, original.text)
         template = replace(original, text=text) if made else original
         held: set[tuple[str, Next]] = set()
         if made:

@@ -260,6 +260,23 @@ def in_newlines(text: str) -> str:
     return re.sub("\r\n?", "\n", text)
 
 
+def in_line_ends(text: str, original: str) -> str:
+    """Return an edited text with the line ends of the original; new lines have the usual one."""
+    if "\r" not in original:
+        return text
+    usual = max(ends := re.findall("\r\n?|\n", original), key=ends.count)
+    at = [found.start() for found in re.finditer("\r\n|.", original, re.DOTALL)]
+    at.append(len(original))
+    edits = changed_lines(in_newlines(original), text)
+    return apply_edits(
+        original,
+        (
+            TemplateEdit(at[edit.start], at[edit.end], edit.text.replace("\n", usual))
+            for edit in edits
+        ),
+    )
+
+
 def statement_spans(tokens: Sequence[TemplateToken]) -> Iterator[list[TemplateToken]]:
     """Yield the tokens within each `{% … %}` and `{{ … }}`, without whitespace."""
     for kind, (_, *inside) in _items(tokens):

@@ -23,7 +23,7 @@ from autoparser.analysis.lint.registry import all_rules, find_rule
 from autoparser.analysis.lint.subject import Subject
 from autoparser.analysis.templates.environment import GENERATION_CLOSE, GENERATION_OPEN
 from autoparser.analysis.templates.reached_bodies import ReachedBodies
-from autoparser.analysis.templates.template_edits import TemplateEdit
+from autoparser.analysis.templates.template_edits import TemplateEdit, in_line_ends
 from tests.analysis.history.test_bridge import spied
 from tests.case_tables import load_cases
 from tests.lanes import sampled
@@ -97,6 +97,11 @@ def test_fix_keeps_windows_line_ends() -> None:
     found = fixed(text, "AP109")
     assert found.changed
     assert found.template.text.count("\r\n") == found.template.text.count("\n") == text.count("\n")
+
+
+def test_edited_text_keeps_mixed_line_ends() -> None:
+    edited = in_line_ends("a\nnew\nmore\nc\nd", "a\r\nb\nc\rd")
+    assert edited == "a\r\nnew\r\nmore\r\nc\rd"
 
 
 def test_python_encoder_cannot_be_edited() -> None:
