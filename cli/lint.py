@@ -604,7 +604,7 @@ def fix_files(request: wings.LintRequest, *, unsafe: bool) -> None:
 
 
 def write_fixes(run: wings.FixRun) -> tuple[wings.InputProblem, ...]:
-    """Write every changed template to its file; return those that were not written, with reasons."""
+    """Write the changed templates to their files; return those not written, with reasons."""
     problems: list[wings.InputProblem] = []
     for template in run.templates:
         path = template.inspected.path

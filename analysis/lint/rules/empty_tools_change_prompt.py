@@ -37,10 +37,12 @@ def _told_to_call(subject: Subject) -> Iterator[Hit]:
     )
     spans = [] if called is None else call_spans(called)
     plain, answered = subject.play((subject.user,), generation=True), render_answer(subject)
-    told = plain.text.partition(subject.marks.user)[0]
+    told, question, _ = plain.text.partition(subject.marks.user)
     # Headers and ends of messages surround answers, too.
     answer = TemplateLiteral.of(answered.text.partition(subject.marks.user)[2]).markers
-    markers = TemplateLiteral.of(spans[0].text).markers if spans and answered.rendered else ()
+    # The span reaches back to the prompt's beginning if the template alters the question.
+    call = spans[0].text.rpartition(subject.marks.user)[2] if spans and question else ""
+    markers = TemplateLiteral.of(call).markers if answered.rendered else ()
     marker = next((marker for marker in markers if marker in told and marker not in answer), None)
     if called is not None and marker is not None:
         yield Hit(

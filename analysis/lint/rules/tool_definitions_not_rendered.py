@@ -30,8 +30,12 @@ def check(subject: Subject) -> Iterator[Hit]:
     alone = subject.play((subject.user,), generation=True)
     given = subject.play((subject.user,), tools=True, generation=True)
     if alone.rendered and given.rendered:
+        key = next(filter(given.text.__contains__, subject.marks.keys), "")
         yield Hit(
-            "offered tools are not described in the prompt",
+            "the prompt has the parameters of offered tools, but not their names"
+            if key
+            else "offered tools are not described in the prompt",
             (compare_renders(given, "with tools", alone, "without tools"),),
-            line=parting_line(given, alone),
+            line=given.line_of(key) if key else parting_line(given, alone),
+            fix="render the name of each tool" if key else "",
         )
