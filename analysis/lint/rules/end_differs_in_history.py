@@ -142,8 +142,11 @@ def _unended_calls(subject: Subject) -> Iterator[Hit]:
     for key in plain.keys() & last.keys() & later.keys():
         usual, (render, written) = plain[key], last[key]
         stops = _markers(usual[1].after)
-        # AP216 reports markers that also end questions, AP522 those that end two calls.
-        elsewhere = usual[1].before + "".join(text.after for _, text in several.values())
+        # AP522 reports markers that end two calls, AP216 those that also end questions, if results
+        # begin like answers: else it cannot tell where the calling message ends.
+        elsewhere = "".join(text.after for _, text in several.values())
+        if {*_markers(usual[1].before)} & {*_markers(later[key][1].after)}:
+            elsewhere += usual[1].before
         if (
             stops
             and stops[-1] not in written.after + later[key][1].after + elsewhere

@@ -28,7 +28,7 @@ from autoparser.analysis.lint.subject import Subject
 
 @rule("AP215", once=True)
 def check(subject: Subject) -> Iterator[Hit]:
-    """Compare the prompt after a result with the text before its answer."""
+    """Compare the prompt after a result with the text before its answer, up to the header."""
     header = subject.format.header.strip()
     # Without a header in the history, every prompt differs, not only those after a result.
     if not header or not _in_histories(subject, header):
@@ -47,14 +47,23 @@ def check(subject: Subject) -> Iterator[Hit]:
         if asked is None or not asked.render.rendered:
             continue
         tail = _tail(asked)
-        if (header in tail) != (header in text.before):
+        # The text after the header is a part of the turn, which a prompt may begin or not.
+        if _up_to(header, tail) != _up_to(header, text.before):
             yield Hit(
                 f"after a tool result the prompt continues with {quote_text(tail)}, but the"
                 f" answer in the history with {quote_text(text.before)}",
                 asked.against(answered),
-                line=last_line(asked.render),
+                line=asked.render.line_of(asked.written_texts[-1].spoken.text)
+                if header in tail and header in text.before
+                else last_line(asked.render),
                 setting=answered.conversation.setting,
             )
+
+
+def _up_to(header: str, text: str) -> str | None:
+    """Return the text before a header, or None without one."""
+    before, found, _ = text.partition(header)
+    return before if found else None
 
 
 def _in_histories(subject: Subject, header: str) -> bool:

@@ -2,22 +2,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from autoparser.analysis.core.message_shape import USUAL_REASONING
 from autoparser.analysis.core.turn_shape import PromptProgress
 from autoparser.analysis.lint.hit import Confidence, Hit
 from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.lint_renders import Render, compare_renders
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule import RuleNeed
-from autoparser.analysis.lint.rule_conversations import render_answer, render_with
+from autoparser.analysis.lint.rule_conversations import (
+    change_fields,
+    render_answer,
+    render_earlier,
+    render_with,
+)
 from autoparser.analysis.lint.subject import Subject
 
 
 @rule("AP405")
 def check(subject: Subject) -> Iterator[Hit]:
-    """Report how the analysis detected reasoning if no turn has any."""
+    """Report how reasoning was detected if no last turn has any."""
+    if subject.has(RuleNeed.REASONING):
+        return
+    yield from _only_earlier(subject)
     format_ = subject.format
     cut, opening = format_.reasoning_cut, format_.reasoning_open.strip()
-    if subject.has(RuleNeed.REASONING) or not (cut or opening):
+    if not (cut or opening):
         return
     given = render_answer(subject, reasoning=subject.marks.reasoning)
     prompt = _prompt(subject, opening)
@@ -36,6 +45,22 @@ def check(subject: Subject) -> Iterator[Hit]:
         # A prompt that ends in an open marker may use it for something else.
         confidence=None if cut or closed else Confidence.MEDIUM,
     )
+
+
+def _only_earlier(subject: Subject) -> Iterator[Hit]:
+    """Search for an answer's reasoning before and after the next user message."""
+    word = subject.marks.reasoning
+    # The shape of a template without reasoning in its last turn has no field for it.
+    last, later = (
+        subject.render(change_fields(render.messages, **{USUAL_REASONING: word}))
+        for render in (render_answer(subject), render_earlier(subject))
+    )
+    if last.rendered and word in later.text and word not in last.text:
+        yield Hit(
+            "the reasoning of earlier answers is rendered, but that of the last one is not",
+            (compare_renders(last, "as the last message", later, "before another message"),),
+            line=later.line_of(word),
+        )
 
 
 def _prompt(subject: Subject, opening: str) -> Render | None:
