@@ -478,7 +478,8 @@ def _long(subject: Subject) -> Iterator[ProofConversation]:
             if dialogue is many:
                 padding = "word " * (LONG_TEXT // 5) + "word"
                 longer = tuple(_lengthen(message, padding) for message in plain.messages)
-                yield replace(plain, messages=longer, name="long texts")
+                said = tuple((voice, f"{text} {padding}") for voice, text in plain.texts)
+                yield replace(plain, messages=longer, texts=said, name="long texts")
 
 
 def _lengthen(message: Mapping[str, Json], padding: str) -> Mapping[str, Json]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.conversation_matrix import (
     PlayedConversation,
     Voice,
@@ -42,19 +43,21 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f" {quote_text(tail)}",
                 played.render.line_at(len(played.render.text) - 1),
             )
+    alike = _asked_alike(subject, header)
     for answered, text in _answers(subject):
         asked = _conversation_before(subject, answered, text)
         if asked is None or not asked.render.rendered:
             continue
         tail = _tail(asked)
         # The text after the header is a part of the turn, which a prompt may begin or not.
-        if _up_to(header, tail) != _up_to(header, text.before):
+        before, history = _up_to(header, tail), _up_to(header, text.before)
+        if before != history and (alike or None in (before, history)):
             yield Hit(
                 f"after a tool result the prompt continues with {quote_text(tail)}, but the"
                 f" answer in the history with {quote_text(text.before)}",
                 asked.against(answered),
                 line=asked.render.line_of(asked.written_texts[-1].spoken.text)
-                if header in tail and header in text.before
+                if None not in (before, history)
                 else last_line(asked.render),
                 setting=answered.conversation.setting,
             )
@@ -64,6 +67,17 @@ def _up_to(header: str, text: str) -> str | None:
     """Return the text before a header, or None without one."""
     before, found, _ = text.partition(header)
     return before if found else None
+
+
+def _asked_alike(subject: Subject, header: str) -> bool:
+    """Return whether a prompt after a question and its answer have the same text up to the header.
+
+    If not, AP206 reports all prompts.
+    """
+    prompt = subject.play((subject.user,), generation=True).text
+    answered = subject.play((subject.user, Message(subject.marks.content))).text
+    before, history = (text.rpartition(subject.marks.user)[2] for text in (prompt, answered))
+    return _up_to(header, before) == _up_to(header, history)
 
 
 def _in_histories(subject: Subject, header: str) -> bool:
