@@ -29,8 +29,9 @@ from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.templates.chat_template import ChatTemplate
 
 from .blocks import Block, Blocks, compare_texts, difference, heading, prose, rows, sentence
+from .lint.text import fix_lines, is_lost
 from .lint.words import problem_words
-from .terminal import drawn_lines, report_text
+from .terminal import drawn_lines, joined_lines, report_text
 from .visible import counted_noun, first_names, visible
 
 
@@ -54,7 +55,14 @@ def fix_report(
         drawn += prose(visible(f"{problem.path}: {problem_words(problem)}"), indent=0)
     for words in _summary(run, files_written=files_written, unwritten=len(unwritten)):
         drawn += prose(words, indent=0)
-    return report_text(drawn, width, first_gap=False)
+    hidden = [
+        (template.inspected, fix.finding)
+        for template in run.templates
+        for fix in template.fixed.fixes
+        if fix.hidden and not is_lost(template.fixed.original.source)
+    ]
+    report = report_text(drawn, width, first_gap=False)
+    return joined_lines([report, *fix_lines(hidden, width, unsafe=True)])
 
 
 def _template(target: FixTarget) -> Iterator[Block]:

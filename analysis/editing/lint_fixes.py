@@ -211,7 +211,7 @@ class FindingFix:
     def why(self) -> str:
         """Why the finding stays, in words; empty if it is fixed."""
         if self.reason is UnfixedReason.MISSING:
-            return f"{self.finding.code} has no automatic fix: {self.finding.rule.why_unfixed}"
+            return f"{self.finding.code} has no automatic fix: {self.finding.why_unfixed}"
         caused = f", of {', '.join(self.caused)}" if self.reason is UnfixedReason.NEW else ""
         return f"{self.reason or ''}{caused}"
 

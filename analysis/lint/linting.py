@@ -24,7 +24,7 @@ from autoparser.shown import Shown
 
 from .hit import Confidence, Hit, HitCause, HitEvidence, Severity
 from .registry import all_rules, run_check
-from .rule import Profile, Rule, RuleNeed
+from .rule import NoFix, Profile, Rule, RuleNeed
 
 if TYPE_CHECKING:
     from .subject import Subject
@@ -110,6 +110,15 @@ class LintFinding(Shown):
     def fix(self) -> str:
         """The remedy; empty if unknown."""
         return self.hit.fix or self.rule.fix
+
+    @property
+    def why_unfixed(self) -> str:
+        """Why no edit is known, e.g. ``no render shows the correct text``."""
+        raised = self.hit.cause is not None and self.hit.cause.kind == "raises"
+        # A prompt that raises has no notation to change.
+        if raised and self.rule.unfixed is NoFix.NOTATION:
+            return NoFix.UNWRITTEN.words
+        return self.rule.why_unfixed
 
 
 _WEIGHTS = [*Severity]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -102,12 +102,20 @@ def lint_report(
 def _next_lines(run: LintRun, width: int) -> Iterator[Text]:
     """Name the command that tries to fix the shown findings of a few templates."""
     editable = _editable(run)
-    codes = sorted({finding.code for _, finding in editable})
-    paths = dict.fromkeys(shell_word(template.path) for template, _ in editable)
+    unsafe = all(finding.rule.never_safe for _, finding in editable)
+    yield from fix_lines(editable, width, unsafe=unsafe)
+
+
+def fix_lines(
+    findings: Sequence[tuple[InspectedTemplate, LintFinding]], width: int, *, unsafe: bool
+) -> Iterator[Text]:
+    """Name the command that fixes the findings of a few templates."""
+    codes = sorted({finding.code for _, finding in findings})
+    paths = dict.fromkeys(shell_word(template.path) for template, _ in findings)
     # A command of more files is too long to read before it is run.
     if 0 < len(paths) <= NAMED:
         # Without the codes, `fix` would also edit findings that this run's options exclude.
-        words = ["fix", *paths, "--select", ",".join(codes)]
+        words = ["fix", *paths, "--select", ",".join(codes), *["--unsafe-fixes"] * unsafe]
         yield next_line(" ".join(words), width, 0)
 
 
@@ -116,11 +124,11 @@ def _editable(run: LintRun) -> list[tuple[InspectedTemplate, LintFinding]]:
     return [
         (template, finding)
         for template, finding in run.findings
-        if finding.rule.fixable and not _is_lost(template.template.source)
+        if finding.rule.fixable and not is_lost(template.template.source)
     ]
 
 
-def _is_lost(source: Provenance | None) -> bool:
+def is_lost(source: Provenance | None) -> bool:
     """Return whether no command can name a template: a pipe was read, an encoder has none."""
     return source is not None and source.kind in (SourceKind.STANDARD_INPUT, SourceKind.ENCODER)
 
