@@ -247,7 +247,7 @@ class LintRenders:
                 messages,
                 text,
                 None,
-                cache(partial(self._template.source_map, variables)),
+                cache(partial(self._template.source_map, variables, in_macros=True)),
                 partial(self._template.step_through, variables),
             )
         return replace(found, plain=cache(partial(self._plain, found, variables)))
@@ -313,8 +313,8 @@ def line_that_saw(render: Render, word: str) -> int | None:
 def _what_let(keeping: RenderTrace, at: int, lacking: RenderTrace) -> int | None:
     """Return the line of the outermost test or loop around a text that went this way only here.
 
-    If all did, perhaps for another message, it is the outermost test that held less often, and
-    otherwise the place that wrote the text.
+    If all did, perhaps for another message, it is the outermost test that held less often there, or
+    failed less often because it held, and otherwise the place that wrote the text.
     """
     piece = _piece_at(keeping, at)
     if piece is None:
@@ -323,7 +323,10 @@ def _what_let(keeping: RenderTrace, at: int, lacking: RenderTrace) -> int | None
     reasons = keeping.reasons(piece)
     never = (reason for reason in reasons if not there[_way(reason)])
     rarer = (
-        reason for reason in reasons if reason.held and there[_way(reason)] < here[_way(reason)]
+        reason
+        for reason in reasons
+        if there[_way(reason)] < here[_way(reason)]
+        and (reason.held or there[_held(reason)] > here[_held(reason)])
     )
     found = next(never, None) or next(rarer, None)
     site = piece.site if found is None else found.site
@@ -341,6 +344,10 @@ def _piece_at(trace: RenderTrace, at: int) -> PromptPiece | None:
 
 def _way(step: TraceStep) -> tuple[StepKind, int, bool | None]:
     return step.kind, step.site, step.held
+
+
+def _held(step: TraceStep) -> tuple[StepKind, int, bool | None]:
+    return step.kind, step.site, True
 
 
 def _parting_step(one: RenderTrace, other: RenderTrace) -> int | None:

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from autoparser.analysis.core.text_alignment import suffix_length
+from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.lint_renders import Render, compare_renders
-from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import render_with
 from autoparser.analysis.lint.subject import Subject
@@ -28,12 +27,12 @@ def _rewrite_hit(without: Render, prompt: Render, word: str) -> Hit:
     said = without.text[: without.text.rfind(word) + len(word)]
     ends = without.text[len(said) :]
     within = not prompt.text.startswith(said)
-    kept = suffix_length(prompt.text, without.text)
+    at = prefix_length(prompt.text, without.text)
     if within:
         what = "the generation prompt changes the messages before it"
-    elif prompt.text.startswith(without.text[: len(without.text) - kept]):
+    elif prompt.text.endswith(without.text[at:]):
         what = (
-            f"the generation prompt is inserted before {quote_text(ends[-kept:])}, the end"
+            f"the generation prompt is inserted before {quote_text(without.text[at:])}, the end"
             " of the conversation without one"
         )
     else:
@@ -44,6 +43,6 @@ def _rewrite_hit(without: Render, prompt: Render, word: str) -> Hit:
     return Hit(
         what,
         (compare_renders(prompt, "with a generation prompt", without, "without"),),
-        line=None if within else last_line(without),
+        line=None if within else without.line_at(at),
         severity=Severity.ERROR if within else None,
     )

@@ -53,12 +53,15 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"the end of a turn, {quote_text(stop)}, precedes the call ({name}), so an"
                 " engine stops before the call",
                 (_evidence(verdict),),
+                line=gap.line,
             )
     if broken:
         what = "; ".join(f"{cause} ({name})" for cause, (name, _) in broken.items())
+        gaps = (verdict.difference for _, verdict in broken.values())
         yield Hit(
             f"the model's output is not a prefix of the next prompt: {what}",
             tuple(_evidence(verdict) for _, verdict in broken.values()),
+            line=next((gap.line for gap in gaps if gap), None),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from autoparser.analysis.core.turn_parts import TurnPart
 from autoparser.analysis.lint.hit import Hit
 from autoparser.analysis.lint.hit_words import quote_text
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, parting_line
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import (
     appends_answer,
@@ -27,8 +27,13 @@ def check(subject: Subject) -> Iterator[Hit]:
     later = render_earlier(subject)
     earlier = (end.historic or "").strip()
     but = f", although {quote_text(earlier)} ends it before another message" if earlier else ""
+    marks = subject.marks
+    before = last.text.partition(marks.user)[0]
+    behind = later.text.partition(marks.content)[2].partition(marks.next_user)[0]
+    # Not only the next message's header follows the content.
+    ended = bool(behind) and not before.endswith(behind)
     yield Hit(
         f"the assistant's turn has no end marker when it is the last{but}",
         (compare_renders(last, "as the last message", later, "before another message"),),
-        line=last.line_of(subject.marks.content),
+        line=parting_line(last, later) if ended else last.line_of(marks.content),
     )

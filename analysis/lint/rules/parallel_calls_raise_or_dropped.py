@@ -6,7 +6,7 @@ from dataclasses import replace
 from autoparser.analysis.core.conversation import Message
 from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.hit_words import raising_hit
-from autoparser.analysis.lint.lint_renders import compare_renders
+from autoparser.analysis.lint.lint_renders import compare_renders, line_that_saw
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.subject import Subject
 
@@ -27,9 +27,9 @@ def check(subject: Subject) -> Iterator[Hit]:
         # it remains a finding of its own.
         yield replace(hit, cause=None) if both.error.refused else hit
     elif not all(text in both.text for text in shown):
-        which = "second" if shown[0] in both.text else "first"
+        which, lost = ("second", 1) if shown[0] in both.text else ("first", 0)
         yield Hit(
             f"the {which} of two calls in one message is not in the prompt",
             (compare_renders(both, "two calls", one, "one call"),),
-            line=one.line_of(shown[0]),
+            line=line_that_saw(both, subject.marks.ids[lost]) or one.line_of(shown[0]),
         )

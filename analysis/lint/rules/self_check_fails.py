@@ -1,10 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json, Message
 from autoparser.analysis.core.errors import TemplateRenderError, TemplateUnusableError
-from autoparser.analysis.core.message_battery import BatteryCase, battery_messages, battery_tools
+from autoparser.analysis.core.message_battery import battery_messages, battery_tools
 from autoparser.analysis.core.message_shape import Setting, form_departures, offered_tools
 from autoparser.analysis.core.text_alignment import prefix_length
 from autoparser.analysis.core.verdicts import Check, Failure, TemplateCrash
@@ -55,24 +56,33 @@ def _unusable(failure: Exception) -> Iterator[Hit]:
 
 
 def _crashes(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -> Iterator[Hit]:
+    alike: dict[tuple[int | None, str], list[TemplateCrash]] = {}
     for crash in verdict.crashes:
         # Access that only the sandbox forbids is the subject of another rule.
         if crash.needed and not crash.sandbox_alone:
-            cases = [message for message in battery_messages() if message.title in crash.titles]
-            smallest = min(cases, key=lambda case: len(str(case.message)))
-            yield _crash_hit(subject, crash, smallest, setting)
+            # Values of several types fail alike at one place, each with its own type's name.
+            alike.setdefault((crash.line, _QUOTED.sub("", crash.reason)), []).append(crash)
+    for crashes in alike.values():
+        yield _crash_hit(subject, crashes, setting)
+
+
+_QUOTED = re.compile(r"""(["']).*?\1""")
 
 
 def _crash_hit(
-    subject: Subject, crash: TemplateCrash, case: BatteryCase, setting: Mapping[str, Json]
+    subject: Subject, crashes: Sequence[TemplateCrash], setting: Mapping[str, Json]
 ) -> Hit:
-    count, total = len(crash.titles), len(battery_messages())
+    reasons = {title: crash.reason for crash in crashes for title in crash.titles}
+    cases = [message for message in battery_messages() if message.title in reasons]
+    case = min(cases, key=lambda case: len(str(case.message)))
+    count, total = len(reasons), len(battery_messages())
+    first = crashes[0]
     return Hit(
         f"{count} of {total} messages raise{'s' * (count == 1)}, the smallest with {case.title}:"
-        f" {crash.reason.rstrip('.')}",
+        f" {reasons[case.title].rstrip('.')}",
         (show_render(_render(subject, case.message, setting), case.title),),
-        line=crash.line,
-        cause=HitCause("raises", crash.line, crash.reason),
+        line=first.line,
+        cause=HitCause("raises", first.line, first.reason),
         setting=setting,
     )
 
@@ -97,13 +107,18 @@ def _departures(subject: Subject, verdict: Check, setting: Mapping[str, Json]) -
 
 
 def _departing_line(subject: Subject, failure: Failure, setting: Mapping[str, Json]) -> int | None:
-    """Return the line that wrote the first character that the format does not expect."""
+    """Return the line that wrote the first character that the format does not expect.
+
+    Of a text that is cut, it is the line that wrote the text.
+    """
     render = _render(subject, failure.message, setting)
-    turn = failure.rendered or ""
+    turn, expected = failure.rendered or "", failure.written or ""
     start = render.text.rfind(turn) if turn else -1
     if start < 0:
         return None if render.error is None else render.error.line
-    return render.line_at(start + min(prefix_length(turn, failure.written or ""), len(turn) - 1))
+    at = prefix_length(turn, expected)
+    cut = len(expected) > len(turn) and expected.endswith(turn[at:])
+    return render.line_at(start + min(max(at - cut, 0), len(turn) - 1))
 
 
 def _render(subject: Subject, message: Message, setting: Mapping[str, Json]) -> Render:
