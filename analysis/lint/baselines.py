@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 # ``autoparser:`` is an error, because its author expects it to have an effect.
 
 
-_OURS = re.compile(r"\s*autoparser\s*:\s*(?P<verb>[\w-]*)[\s:]*(?P<rest>.*)", re.DOTALL)
+_OURS = re.compile(
+    r"\s*autoparser\s*(?P<colon>:|(?=\bignore\b))\s*(?P<verb>[\w-]*)[\s:]*(?P<rest>.*)", re.DOTALL
+)
 _SELECTORS = re.compile(r"(?P<selectors>[\w-]+(?:\s*,\s*[\w-]+)*)(?P<reason>.*)", re.DOTALL)
 _FORM = "write {#- autoparser: ignore AP301 reason -#}"
 
@@ -75,13 +77,17 @@ def template_ignores(text: str, path: str) -> tuple[tuple[Ignore, ...], tuple[In
         if match is None:
             continue
         try:
-            found.append(_ignore(match["verb"], match["rest"].strip(), line))
+            found.append(_ignore(match, line))
         except AutoparserError as error:
             problems.append(InputProblem(path, error.message, error.hint or "", line=line))
     return tuple(found), tuple(problems)
 
 
-def _ignore(verb: str, rest: str, line: int) -> Ignore:
+def _ignore(comment: re.Match[str], line: int) -> Ignore:
+    verb, rest = comment["verb"], comment["rest"].strip()
+    if not comment["colon"]:
+        words = "an ignore comment without a colon after 'autoparser'"
+        raise AutoparserError(words, hint=_FORM)
     if verb != "ignore":
         hint = spelling_hint(verb, ["ignore"], _FORM)
         raise AutoparserError(f"unknown command {verb!r} in a comment for autoparser", hint=hint)

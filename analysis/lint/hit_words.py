@@ -10,6 +10,7 @@ For example, in a message:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from autoparser.analysis.core.conversation import Json
@@ -82,6 +83,15 @@ def failure_words(render: Render) -> str:
         return "renders"
     reason = one_line(error.reason, 2 * LONGEST_QUOTE).rstrip(".")
     return f"raises {reason!r}" if error.refused else f"fails: {reason}"
+
+
+def undefined_fix(reason: str) -> str:
+    """Return the remedy if a render failed on an undefined name; otherwise empty."""
+    found = _UNDEFINED.search(reason)
+    return "" if found is None else f"test whether {found[1] or found[2]} is defined"
+
+
+_UNDEFINED = re.compile(r"^UndefinedError: (?:.* has no attribute '(.+)'|'(.+)' is undefined)$")
 
 
 def quoted_reasons(reason: str) -> tuple[str, ...]:

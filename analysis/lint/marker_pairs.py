@@ -90,6 +90,13 @@ def marker_balance(text: str, but: Collection[str] = ()) -> MarkerBalance:
     return found._replace(within=closing)
 
 
+def pair_halves(text: str, pair: MarkerPair) -> list[str]:
+    """Return the spellings of a pair's markers in a text, e.g. ``["<think>", "</think>"]``."""
+    markers = dict.fromkeys(TemplateLiteral.of(text).markers)
+    halves = [marker for marker in markers if _pair_of(marker)[0] == pair]
+    return sorted(halves, key=closes_marker)
+
+
 def unpaired_at(text: str, pair: MarkerPair) -> int:
     """Return the offset of the first marker without its other half, or 0.
 

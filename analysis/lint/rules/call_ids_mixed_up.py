@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from autoparser.analysis.core.conversation import Dialogue, Message, ToolCall, ToolResult
+from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.lint.conversation_matrix import (
     PlayedConversation,
     Voice,
@@ -45,7 +46,8 @@ def check(subject: Subject) -> Iterator[Hit]:
         if restarts:
             # If ids restart with each message, only their position distinguishes results.
             number = words.split("'")[1]
-            places = f": {' and '.join(_quote_before(calls[at].before, number) for at in (0, -1))}"
+            shown = dict.fromkeys(_quote_before(calls[at].before, number) for at in (0, -1))
+            places = f": {' and '.join(shown)}"
         yield played.hit(
             words + places,
             played.render.line_at(calls[0].start),
@@ -63,9 +65,12 @@ def check(subject: Subject) -> Iterator[Hit]:
 
 
 def _quote_before(text: str, word: str) -> str:
-    """Quote the last occurrence of a word with the text before it."""
+    """Quote the last occurrence of a word with the text before it, from the start of a marker."""
     end = text.rfind(word) + len(word)
-    return quote_text(text[max(0, end - _SHOWN) : end + 1])
+    start = max(0, end - _SHOWN)
+    marks = (text.find(marker, start, end) for marker in TemplateLiteral.of(text[:end]).markers)
+    start = min((mark for mark in marks if mark >= 0), default=start)
+    return quote_text(text[start:end])
 
 
 def _three_calls(subject: Subject) -> PlayedConversation:

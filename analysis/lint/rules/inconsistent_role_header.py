@@ -66,11 +66,25 @@ def _questions(subject: Subject, end: str) -> Iterator[Hit]:
         known = bool(end.strip()) or _beside_system(subject, header)
         missing = marked and (ended or (known and not _begins(begun, header)))
         if missing or _ends_misspelled(_without_special_tokens(subject, begun), header):
+            first = "the first user message has the"
+            if begun and begun in _system_openings(subject):
+                first = "the first user message is rendered as a system message, with the"
             yield chat.hit(
-                f"the first user message has the header {quote_text(begun[-_SHOWN:])} in"
+                f"{first} header {quote_text(begun[-_SHOWN:])} in"
                 f" '{chat.name}', later ones {quote_text(header)}",
                 chat.render.line_of(asked[0].spoken.text),
             )
+
+
+def _system_openings(subject: Subject) -> frozenset[str]:
+    """Return the texts before first system messages."""
+    return frozenset(
+        text.before
+        for played in subject.matrix
+        if played.usual
+        for text in played.written_texts[:1]
+        if text.spoken.voice is Voice.SYSTEM
+    )
 
 
 def _without_header(subject: Subject) -> Iterator[Hit]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from autoparser.analysis.core.message_shape import ContentForm, MessageShape, ToolForm
 from autoparser.analysis.lint.hit import Hit, Severity
-from autoparser.analysis.lint.hit_words import failure_words
+from autoparser.analysis.lint.hit_words import failure_words, undefined_fix
 from autoparser.analysis.lint.lint_renders import Render, show_render
 from autoparser.analysis.lint.registry import rule
 from autoparser.analysis.lint.rule_conversations import second_question, user_question
@@ -25,6 +25,7 @@ def check(subject: Subject) -> Iterator[Hit]:
                 f"{words} {failure_words(render)}{wanted}",
                 (show_render(render, words),),
                 line=None if render.error is None else render.error.line,
+                fix=undefined_fix(render.reason),
                 severity=_severity(subject, render),
                 cause=render.cause,
             )

@@ -29,6 +29,7 @@ from autoparser.analysis.lint.marker_pairs import (
     MarkerPair,
     empty_blocks,
     marker_balance,
+    pair_halves,
     unpaired_at,
 )
 from autoparser.analysis.lint.registry import rule
@@ -406,12 +407,13 @@ def _unbalanced_hit(
     text, balance = counted
     opened, closed = balance.opened[pair], balance.closed[pair]
     spelled = quote_text(balance.spelled[pair])
+    halves = " and ".join(map(quote_text, pair_halves(text, pair)))
     if not opened and opening:
         words = f"{spelled} is rendered without {quote_text(opening)} in '{name}'"
     elif not closed:
         words = f"{spelled} is never closed in '{name}'"
     else:
-        words = f"the pair of {spelled} {_count_balance(balance, pair)} in '{name}'"
+        words = f"the pair of {halves} {_count_balance(balance, pair)} in '{name}'"
         if beside is not None:
             other, usual = beside
             words += f", but {_count_balance(usual, pair)} in '{other}'"

@@ -103,6 +103,8 @@ def test_rules_match_the_table_on_small_templates(case: dict[str, Any]) -> None:
     if "shown" in case:
         release = FindingFilter(Profile.RELEASE)
         assert [finding.message for finding in findings if release.shows(finding)] == case["shown"]
+    if "fix" in case:
+        assert {finding.fix for finding in findings} == {case["fix"]}
     if "severity" in case:
         assert sorted(finding.severity.value for finding in findings) == case["severity"]
 
