@@ -437,13 +437,19 @@ class EntryReader:
 
     def read(self) -> Reading[ReadOutcome]:
         """Read entries up to one of the stops."""
-        tape, prefix = self.tape, self.values.texts.begun_head
+        tape, texts, prefix = self.tape, self.values.texts, self.values.texts.begun_head
         self.emit("{")
         while True:
             key = self._take_head()
-            if key is None:
+            if key is not None:
+                if (yield from self._takes_written(key)):
+                    continue
+                outcome = yield from self.values.read(key, key, self.values.rows[0])
+            else:
                 yield from skip_space(tape)
-                if not (yield from tape.wait(1)):
+                if tape.text.startswith(texts.sure_stops, tape.at):
+                    return self._end()
+                if not tape.left():
                     needed = self.values.schema.required - self.values.seen_keys
                     whole = tape.bounded or not (needed or self.separated)
                     if not (tape.complete and self.count and whole):
@@ -453,11 +459,8 @@ class EntryReader:
                 if prefix.fullmatch(tape.text, tape.at) and not tape.closed:
                     tape.waits_within(prefix)
                     yield
-                key = self._take_head()
-            if key is None:
+                    continue
                 outcome = yield from self._entry_or_end()
-            else:
-                outcome = yield from self.values.read(key, key, self.values.rows[0])
             if outcome is not None:
                 return outcome
 
@@ -472,11 +475,27 @@ class EntryReader:
         self.count += 1
         return match[1]
 
+    def _takes_written(self, key: str) -> Reading[bool]:
+        """Take a value of which nothing is passed on before its closer, if it is as written."""
+        tape, values, written = self.tape, self.values, self.values.texts.written
+        part, start = values.schema.member(key), tape.position
+        if written is None or part.kinds == STRING_ONLY or key in values.seen_keys:
+            return False
+        if not tape.closed and written.may_come(tape.text, tape.at):
+            tape.still = lambda: written.may_come(tape.text, start - tape.offset)
+            yield
+        ends = written.ends(tape.text, tape.at)
+        found = None if ends is None else written.json(tape.text[tape.at : ends[0]], part)
+        if ends is None or found is None:
+            return False
+        self.emit(f'{", " if values.seen_keys else ""}"{key}": {found}')
+        values.seen_keys.add(key)
+        tape.take_parts(((tape.at, ends[0], SpanKind.ARGUMENTS),), ends[1])
+        return True
+
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
         """Read an entry or a separator, or return how the arguments end here."""
-        tape, texts = self.tape, self.values.texts
-        if tape.text.startswith(texts.sure_stops, tape.at):
-            return self._end()
+        tape = self.tape
         separator = self.values.separator.core
         if separator and (yield from take_text(tape, separator)):
             self._separate(separated=True)

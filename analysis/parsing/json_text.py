@@ -314,8 +314,9 @@ def is_json_string(text: str) -> bool:
     return _WHOLE.fullmatch(text) is not None
 
 
-def _passed(text: str) -> int | None:
+def _passed(text: str, begun: object) -> int | None:
     """Return the length of the part of a string that is JSON already, or None if it may end."""
+    del begun
     match = _BEGINS_ESCAPE.match(text)
     return None if match is None else match.end(1)
 

@@ -513,14 +513,18 @@ class MessageCollector:
             self._read_calls.append(call)
             self.last = _CALLS
 
-    def judge_call(self, text: str, holds_entry: Callable[[str, str], bool]) -> None:
+    def judge_call(self, text: str, closer: str, holds_entry: Callable[[str, str], bool]) -> None:
         """Note that the call that closed last is malformed if a value swallowed an argument.
 
-        Its text then holds the entry of a declared key that is not in its arguments.
+        Its text then holds the entry of a declared key that is not in its arguments, and these hold
+        the `closer` of a value.
         """
         call = self._read_calls[-1]
+        # One search in a long text, and not two for each key that the call leaves out.
+        if self.tries or call.status is not _OK or closer not in call.arguments:
+            return
         declared = call.schema.get("properties") if isinstance(call.schema, dict) else None
-        if self.tries or call.status is not _OK or not isinstance(declared, dict):
+        if not isinstance(declared, dict):
             return
         for key in declared:
             lost = key in text and f'"{key}": ' not in call.arguments

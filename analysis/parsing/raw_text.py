@@ -96,8 +96,14 @@ class ArgumentTexts:
         1; None if only a reader can find them."""
         self._keyed = any(row.keyed_close for row in self.rows)
         self._of_values: dict[object, ValueTexts] = {}
+        self._values = arguments.values
         string = arguments.values.string
         self._closer = TemplateLiteral.of(string.close + self.rows[0].after).core
+        self._close = self._written_close(arguments)
+        known = self._close is not None and len(self.openings[0].core) > _SHORT
+        same = self._closer == in_json(self._closer).translate(_ONE_BAR)
+        self.swallowed = self._closer if known and same else ""
+        """The closer in a value that holds another entry, also as JSON; empty if unknown."""
         self._value_end = re.compile(
             rf"{re.escape(self._closer)}\s*(?:{re.escape(self.separator.core)}|[)\]}}])"
         )
@@ -128,6 +134,20 @@ class ArgumentTexts:
         begun += [keyed + re.escape(behind[:size]) for size in range(len(behind))]
         self.begun_head = re.compile("|".join(begun))
         return re.compile(rf"\s*{re.escape(before)}([\w.-]+){re.escape(behind)}")
+
+    def _written_close(self, arguments: ArgumentFormat) -> TemplateLiteral | None:
+        """Return the text behind values that stand raw between markers, or None for others."""
+        values, after = arguments.values, TemplateLiteral.of(self.rows[0].after)
+        string, containers = values.string, (values.array, values.object)
+        bare = string.escape is StringEscape.VERBATIM and not (string.open.strip() or string.guard)
+        # Elements without brackets around them may have the same closer.
+        closed = all(one.open.strip() or one.close.strip() for one in containers)
+        return after if self.entry_head and bare and closed and after.markers else None
+
+    @cached_property
+    def written(self) -> WrittenValues | None:
+        """Finds values that are as the template writes them; None if only a reader can."""
+        return None if self._close is None else WrittenValues(self, self._values, self._close)
 
     @cached_property
     def key_word(self) -> re.Pattern[str]:
@@ -376,6 +396,59 @@ def value_ends(
     return ends
 
 
+class WrittenValues:
+    r"""Raw values between markers that have no sign of a marker in them, such as `3\n</parameter>`.
+
+    One match finds such a value, with its closer and a text that follows one.
+    """
+
+    def __init__(self, texts: ArgumentTexts, values: ValueNotation, after: TemplateLiteral) -> None:
+        """Compile the pattern of a value before `after`."""
+        self.after, self._values = after, values
+        self._behind = tuple(filter(None, texts.behind_closer))
+        stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
+        self._sign = stops.firsts
+        self.up_to = stops.up_to(after.core).pattern
+        """The pattern of a value with its closer."""
+        ends = "|".join(map(re.escape, self._behind))
+        self._whole = re.compile(rf"{self.up_to}(?=\s*(?:{ends}))").match
+
+    def ends(self, text: str, at: int) -> tuple[int, int] | None:
+        """Return the end of a value at an offset, and of its closer, or None if it is not here."""
+        match = self._whole(text, at)
+        space, core = self.after.before, self.after.core
+        if match is None:
+            return None
+        behind = match.end()
+        end = behind - len(core)
+        return (end - len(space), behind) if text.endswith(space, at, end) else None
+
+    def may_come(self, text: str, at: int) -> bool:
+        """Return whether more text may show that a short value ends as `ends` finds it."""
+        rest = text[at : at + LONGEST_WORD]
+        sign, core = self._sign.search(rest), self.after.core
+        if sign is None or len(rest) == LONGEST_WORD:
+            return len(rest) < LONGEST_WORD
+        rest = rest[sign.start() :]
+        if not rest.startswith(core):
+            return core.startswith(rest)
+        behind = rest[len(core) :].lstrip()
+        # The first of several texts that is whole decides.
+        begun = any(wanted.startswith(behind) for wanted in self._behind)
+        return begun and not behind.startswith(self._behind)
+
+    def json(self, text: str, part: SchemaPart) -> str | None:
+        """Return the JSON text of a value, or None if only a reader can judge it."""
+        read = raw_value_json(text, part, part.kinds, self._values, quoted=False)
+        # A quoted closer would be part of the value, which would then have to be complete.
+        text_like = read.json[0] == '"' and _LITERAL.search(text)
+        return read.json if read.own and not text_like else None
+
+
+_LITERAL = lazy_pattern(r"[\"'({\[]")
+"""Signs with which a closer may be part of a value."""
+
+
 class _Doubt(NamedTuple):
     """A place where the value may have ended; offsets in all text that was fed."""
 
@@ -439,6 +512,9 @@ class RawReader:
         )
         self._closes, self.between, self.stops = texts.closes, texts.between, texts.stops
         self.joints = texts.joints
+        written = None if emit is None else around.texts.written
+        self.written = None if written is None or written.after != after else written
+        """Finds the end of a value that is passed on as it comes, if it is as written."""
         self.backslashed = backslashed
         self.held = False
         """Whether a backslash has come, so that the text is not passed on before it is whole."""
@@ -462,6 +538,11 @@ class RawReader:
         """
         tape, stops = self.around.tape, self.stops
         while True:
+            if self.written is not None and not (self.doubts or tape.closed):
+                ends = self.written.ends(tape.text, tape.at)
+                if ends is not None:
+                    self._pass(ends[0])
+                    return ReadOutcome.COMPLETE
             found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
                 # A longer stop may begin earlier and contain this one.

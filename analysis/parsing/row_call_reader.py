@@ -36,6 +36,7 @@ from .prose_reader import close_fence, open_fence
 from .stop_marks import LONGEST_HEADER, skip_again
 from .text_lookahead import (
     GoesOn,
+    at_text,
     read_literal,
     skip_space,
     skip_written,
@@ -209,6 +210,9 @@ class RowReader:
     def _closers_there(self, literal: TemplateLiteral) -> Reading[bool | None]:
         """Take the closers that are there; return whether all are, or None if the text was cut."""
         tape = self.tape
+        # One wait for all closers in place of one for each.
+        if len(literal.units) > 1 and not tape.closed:
+            yield from at_text(tape, literal.core)
         if take_row(tape, literal.units):
             return True
         whole = True

@@ -607,8 +607,9 @@ class SectionReader:
         if surplus:
             tape.relabel(start, _JUNK)
         else:
-            if self._texts.entries is not None:
-                collector.judge_call(text, self._texts.entries.holds_entry)
+            entries = self._texts.entries
+            if entries is not None:
+                collector.judge_call(text, entries.swallowed, entries.holds_entry)
             collector.attempted(start, tape.position)
         collector.drop_blank()
         if not first and section.later_close.core:

@@ -158,7 +158,8 @@ class StopTable(Generic[Label]):
         self._static = lazy_pattern("|".join(map(re.escape, texts))) if texts else None
         self._pattern = _any_of(sorted({*texts, *heads}, key=len, reverse=True))
         firsts = "".join(sorted({text[0] for text in (*texts, *heads)}))
-        self._firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
+        self.firsts = re.compile(f"[{re.escape(firsts)}]" if firsts else "(?!)")
+        """The pattern of a first character of a stop."""
         self._loose_label = loose
         self._fences = loose is not None and any(
             label == loose for label in (*known.values(), *(stop.label for stop in named))
@@ -245,16 +246,19 @@ class StopTable(Generic[Label]):
         # Possessive, since the class has no first character of a stop: giving some back is in vain.
         return re.compile(f"[^{re.escape(firsts)}]*+{re.escape(stop)}")
 
-    def passed(self, text: str) -> int | None:
-        """Return the length of a text that can be passed on already, or None if a stop came."""
-        match = self._pattern.search(text) if self._pattern is not None else None
-        if match is not None and (
-            not self._named
-            or match.group() in self._labels
-            or self._first_of(text, match) is not None
-        ):
+    def passed(self, text: str, begun: Callable[[str], str] | None = None) -> int | None:
+        """Return the length of a text that can be passed on already, or None if a stop came.
+
+        A stop with which a joint has `begun`, and the text behind it, need not be seen yet.
+        """
+        found = self.find(text, 0)
+        if found is None:
+            return self.safe(text, 0)
+        if begun is None:
             return None
-        return self.safe(text, 0)
+        end = self.written_before(text, found, 0)
+        end = min(end, self.safe(text, 0)) if self.unsure(text, found, 0) else end
+        return end if begun(text[end:]) else None
 
     def find(self, text: str, at: int) -> FoundStop[Label] | None:
         """Return the first stop from `at` on, or None."""
@@ -301,7 +305,7 @@ class StopTable(Generic[Label]):
             return False
         # A stop that is not whole yet begins at most its own length before the end.
         start = max(at, len(text) - self._reach[0])
-        for match in self._firsts.finditer(text, start, found_stop.start + 1):
+        for match in self.firsts.finditer(text, start, found_stop.start + 1):
             if self._begins(text[match.start() :]):
                 return True
         return False
@@ -374,13 +378,13 @@ class StopTable(Generic[Label]):
         longest, widest = self._reach
         end = len(text)
         # A front begins at most as far before the end as the longest stop is long.
-        match = self._firsts.search(text, max(at, end - longest))
+        match = self.firsts.search(text, max(at, end - longest))
         while match is not None:
             start = match.start()
             if self._begins(text[start:]):
                 end = start
                 break
-            match = self._firsts.search(text, start + 1)
+            match = self.firsts.search(text, start + 1)
         if self._fences and "`" in text:
             end = _fence_start(_OPEN_FENCE, text, at, end)
         floor = max(at, end - widest)
@@ -395,7 +399,7 @@ class StopTable(Generic[Label]):
         A word alone may be text: only a front that begins with another sign counts.
         """
         first = max(at, len(text) - self._reach[0])
-        for match in self._firsts.finditer(text, first):
+        for match in self.firsts.finditer(text, first):
             begun = text[match.start() :]
             if begun[0].isalnum() or not self._begins(begun):
                 continue

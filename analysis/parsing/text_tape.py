@@ -130,7 +130,7 @@ class TextLane:
         search: Callable[[str], object],
         kind: SpanKind,
         emit: Callable[[str], None],
-        passed: Callable[[str], int | None] | None = None,
+        passed: Callable[[str, Callable[[str], str] | None], int | None] | None = None,
         *,
         sign: str = "",
         ends: str = "",
@@ -168,12 +168,18 @@ class TextLane:
 
     def passing(self, text: str) -> str | None:
         """Return the prefix that may pass and hold the rest, or None if the reader must see it."""
-        if self.begun is not None:
-            self.joint = self.begun(text)
+        begun, joint = self.begun, self.joint
+        if begun is not None:
+            self.joint = begun(text)
             if self.joint:
                 self.held_text = text
                 return ""
-        end = None if self.passed is None else self.passed(text)
+            # Behind a whole joint, or its front and other text, the reader decides.
+            if joint:
+                if text.startswith(joint):
+                    return None
+                begun = None
+        end = None if self.passed is None else self.passed(text, begun)
         if end is None:
             return None
         self.held_text = text[end:]

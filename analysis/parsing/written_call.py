@@ -17,17 +17,15 @@ from typing import TypeAlias
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.analysis.core.text_alignment import TemplateLiteral
-from autoparser.lazy_names import lazy_pattern
 
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
-from .raw_text import ArgumentTexts, raw_value_json, value_ends
+from .raw_text import ArgumentTexts, value_ends
 from .text_lookahead import skip_written
 from .text_tape import Part, Reading, SpanKind, TextHold, TextTape
 from .turn_nodes import ArgumentList, FreeText, FunctionName, JsonCall, RowCall, RowItem, SingleWord
-from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, nested_opening, repeats_key
+from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, repeats_key
 
 _Finder: TypeAlias = Callable[
     [str, int, Callable[[], SchemaPart], list[Part]], "tuple[str, int] | None"
@@ -259,21 +257,14 @@ def _entry_finder(
 ) -> _Finder | None:
     """Return the search for entries of one form whose raw values stand between markers."""
     texts = ArgumentTexts.of(arguments, around.argument_stops([close.first]), close.before)
-    row, string, entry = texts.rows[0], arguments.values.string, texts.entry_head
-    after = TemplateLiteral.of(row.after)
-    bare = string.escape is StringEscape.VERBATIM and not string.open.strip() and not string.guard
-    if entry is None or not bare or not after.markers:
+    values = texts.written
+    if values is None or texts.entry_head is None:
         return None
-    values, ends = arguments.values, value_ends(texts, after)
-    space, size = after.before, len(after.core)
-    stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
+    after, entry = values.after, texts.entry_head.pattern
+    ends, space, size = value_ends(texts, after), after.before, len(after.core)
     # The empty group is where the value begins.
-    head = re.compile(f"{entry.pattern}()").match
-    plain = re.compile(f"{entry.pattern}(){stops.up_to(after.core).pattern}").match
-    nests = any(
-        not (container.open.strip() or container.close.strip())
-        for container in (values.array, values.object)
-    )
+    head = re.compile(f"{entry}()").match
+    plain = re.compile(f"{entry}(){values.up_to}").match
 
     def find(
         text: str, at: int, read_schema: Callable[[], SchemaPart], parts: list[Part]
@@ -294,24 +285,16 @@ def _entry_finder(
             else:
                 end, at = stop
             part = schema.member(key)
-            types: frozenset[str] | None = part.kinds
             value = text[begin:end]
-            if types == STRING_ONLY:
-                written = encode_basestring(value)
+            if part.kinds == STRING_ONLY:
+                written: str | None = encode_basestring(value)
             else:
-                read = raw_value_json(value, part, types, values, quoted=False)
-                written = read.json
-                # A quoted closer would be part of the value, which would then have to be complete.
-                text_like = written[0] == '"' and _QUOTED.search(value)
-                if not read.own or text_like or (nests and nested_opening(values, row, key)):
-                    return None
+                written = values.json(value, part)
+            if written is None:
+                return None
             # A key has no sign that JSON escapes.
             found[key] = f'"{key}": {written}'
             parts += ((*key_span, _ARGUMENTS), (begin, end, _ARGUMENTS))
         return ("{" + ", ".join(found.values()) + "}", at) if found or may_be_empty else None
 
     return find
-
-
-_QUOTED = lazy_pattern(r"[\"'({\[]")
-"""Signs with which a closer may be part of a value."""

@@ -264,7 +264,7 @@ def test_markup_after_a_long_value_wakes_its_reader_once_per_part() -> None:
     fed(stream, f"<think>\nHm.\n</think>\n\n{call.partition('</parameter>')[0].rstrip()}")
     # The value ends where the closer of its call begins, and that is awaited as a whole.
     assert calls_of(lambda: fed(stream, "\n</parameter>\n</function>"), wakes_reader) == 1
-    assert calls_of(lambda: fed(stream, "\n</tool_call>"), wakes_reader) == 3
+    assert calls_of(lambda: fed(stream, "\n</tool_call>"), wakes_reader) == 1
     assert [call.status for call in stream.message.tool_calls] == [Status.OK]
 
 
