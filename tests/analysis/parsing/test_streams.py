@@ -268,6 +268,29 @@ def test_markup_after_a_long_value_wakes_its_reader_once_per_part() -> None:
     assert [call.status for call in stream.message.tool_calls] == [Status.OK]
 
 
+def test_text_before_a_closer_in_its_piece_passes_without_the_reader() -> None:
+    stream = analysis_of(TAGGED).parser(TOOLS).stream()
+    call = TAGGED_CALL.replace(CITY, f"{CITY}{' more' * 40}")
+    fed(stream, f"<think>\nHm.\n</think>\n\n{call.partition('</parameter>')[0].rstrip()}")
+    deltas: list[Delta] = []
+    piece = " and more\n</parameter>\n</func"
+    assert calls_of(lambda: deltas.extend(stream.feed(piece)), wakes_reader) == 0
+    assert [delta.text for delta in deltas] == [" and more"]
+    assert calls_of(lambda: stream.feed("tion>\n</tool"), wakes_reader) == 1
+    assert calls_of(lambda: stream.feed("_call>"), wakes_reader) == 1
+
+
+def test_number_behind_a_long_value_wakes_its_reader_once() -> None:
+    stream = analysis_of(TAGGED).parser(TOOLS).stream()
+    call = TAGGED_CALL.replace(CITY, f"{CITY}{' more' * 40}")
+    begun = call.partition("</function>")[0]
+    fed(stream, f"<think>\nHm.\n</think>\n\n{begun}<parameter=days>\n")
+    assert calls_of(lambda: fed(stream, "3\n</parameter>\n</function>"), wakes_reader) == 1
+    fed(stream, "\n</tool_call>")
+    (read,) = stream.message.tool_calls
+    assert (json.loads(read.arguments)["days"], read.status) == (3, Status.OK)
+
+
 def test_json_escapes_pass_without_their_reader() -> None:
     stream = analysis_of(JSON).parser(TOOLS).stream()
     fed(stream, f"{BEGUN[:-1]}{' more' * 40}")
