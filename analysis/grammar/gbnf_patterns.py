@@ -98,6 +98,10 @@ _PLACES = 256
 """Maximum number of places in a text for each of which its rest is written."""
 
 
+NO_CLOSE = '""'
+"""The close of a text that ends with its expression, such as a quoted one."""
+
+
 class RegexWriter(Struct, frozen=True):
     """Writes expressions for texts inside a string."""
 
@@ -142,13 +146,13 @@ class RegexWriter(Struct, frozen=True):
         return f"{quote} {self.closed(regex, quote)}"
 
     def closed(self, regex: Regex, close: str) -> str:
-        """Return an expression for texts, and the expression of their close.
+        """Return an expression for texts and the expression of their close, e.g. `NO_CLOSE`.
 
         If a rule may call itself, the rule of a part contains the rest of the text: xgrammar checks
         a token again for each mask if a rule may end within it.
         """
         if not self.rules.calls_itself or counted_places(regex) > _PLACES:
-            return f"{self.write(regex)} {close}"
+            return _row(self.write(regex), close)
         return _ClosedText(self, close).onward((regex,))
 
     def _sequence(self, parts: tuple[Regex, ...]) -> str:
@@ -255,13 +259,13 @@ class _ClosedText:
         match first:
             case SetCharacter(points):
                 behind = self.onward(rest)
-                return [f"{way} {behind}" for way in self.writer.ways(points)]
+                return [_row(way, behind) for way in self.writer.ways(points)]
             case RegexSequence(parts):
                 return self._rows((*parts, *rest))
             case RegexChoice(options):
                 return self._rows(*((option, *rest) for option in options))
             case RegexRepeat(_, least, most) if max(least, most or 0) > _FEW:
-                return [f"{self.writer.write(first)} {self.onward(rest)}"]
+                return [_row(self.writer.write(first), self.onward(rest))]
             case RegexRepeat():
                 return self._repeated(first, rest)
             case TextAnchor():
@@ -285,6 +289,10 @@ class _ClosedText:
 
         key = (self.writer.quoting, first, rest, self.close)
         return [self.writer.rules.recursive(key, "rest", loop)]
+
+
+def _row(text: str, behind: str) -> str:
+    return text if behind == NO_CLOSE else f"{text} {behind}"
 
 
 def _any_number(rows: Sequence[str]) -> str:

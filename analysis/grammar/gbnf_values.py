@@ -308,6 +308,8 @@ def ensure_short(shape: StringShape, rules: GbnfRules) -> None:
     longest = rules.longest_count
     if longest is None:
         return
+    # In a spelling, the length of the text is part of the pattern.
+    shape = shape.text or shape
     for keyword, regex in zip(shape.keywords, shape.patterns, strict=False):
         opened = with_open_counts(regex, _SHORT_WORD, _FEW_LETTERS)
         if opened != regex:

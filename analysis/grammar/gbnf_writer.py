@@ -32,7 +32,7 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from .call_writer import GrammarError
 from .code_points import CodePoints
 from .excluded_texts import State, exclusion_states, kept_apart
-from .gbnf_patterns import RegexWriter
+from .gbnf_patterns import NO_CLOSE, RegexWriter
 from .gbnf_rules import (
     GbnfRules,
     character_class,
@@ -205,13 +205,14 @@ class GbnfWriter:
 
     def pattern(self, node: PatternNode) -> str:
         """Write a regular expression; a shape includes its quotes and escapes."""
+        ended = NO_CLOSE if node.close else ""
         if node.shape is not None:
-            text = self.shaped(node.shape)
+            text = self.shaped(node.shape, ended)
             # A separate rule with the quotes, since an escape may begin like the closing quote.
             return self.table.add("quoted", text) if node.close else text
         whole = whole_pattern(f"^(?:{node.regex})$")
         if not node.but_not:
-            return self.table.add("json", self.table.bare(whole))
+            return self.table.add("json", self.table.bare(whole, ended))
         if node not in self._names_kept_apart:
             # A separate rule, since an object needs it at each place where a name may be made up.
             rest = without_texts(whole, node.but_not)

@@ -57,6 +57,8 @@ class PatternNode:
     begun: tuple[tuple[str, str], ...] = ()
     """Regular expressions of texts that all begin one of its matches, each with the slice of a
     vocabulary that llguidance finds in it, e.g. (("[a-z](?: ?[a-z])*", "(?: ?[a-z])+"),)."""
+    slices: tuple[str, ...] = ()
+    """Slices of a vocabulary that llguidance finds in the pattern itself, e.g. ("[^'x]+",)."""
 
 
 class CharacterQuoting(StrEnum):

@@ -179,8 +179,8 @@ class _LarkWriter:
         """The signs between which free text is written in stretches."""
         self.edged = False
         """Whether some text may be any text whose first character is not whitespace."""
-        self.names: dict[str, None] = {}
-        """The slices of made-up names."""
+        self.pattern_slices: dict[str, None] = {}
+        """The slices of made-up names and quoted strings."""
         self.rules: dict[str, Node] = {}
         self.tools: Mapping[str, str] = {}
         """The tool that a rule belongs to, if any."""
@@ -237,7 +237,7 @@ class _LarkWriter:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
         made = partial(_LarkWriter, self.opaque, exact=self.exact, texts=self.texts)
         written = _PARTS.of((part,), self.exact, lambda: made().take_part(part))
-        for table in ("lines", "terminals", "values", "rule_texts", "signs", "names"):
+        for table in ("lines", "terminals", "values", "rule_texts", "signs", "pattern_slices"):
             vars(self)[table].update(vars(written)[table])
         self.rules.update(written.rules)
         self.unsettled += written.unsettled
@@ -362,9 +362,10 @@ class _LarkWriter:
     def _pattern(self, node: PatternNode) -> str:
         """Write a pattern, beside dead ends that begin like it, where llguidance finds slices."""
         pattern = self.terminal("PATTERN", _pattern(node))
+        self.pattern_slices |= dict.fromkeys(node.slices)
         if not node.begun:
             return pattern
-        self.names |= dict.fromkeys(slice_ for _, slice_ in node.begun)
+        self.pattern_slices |= dict.fromkeys(slice_ for _, slice_ in node.begun)
         begun = [f"{self.terminal('BEGUN', f'/{regex}/')} {self.never}" for regex, _ in node.begun]
         return self.rule("name", " | ".join([pattern, *begun]))
 
@@ -897,15 +898,15 @@ class LarkGrammar(Struct, frozen=True):
     edged: bool = False
     """Whether some text begins with any character but whitespace, e.g. if the template strips
     content."""
-    names: tuple[str, ...] = ()
-    """The slices of made-up names, e.g. ("(?: ?[a-z])+",)."""
+    pattern_slices: tuple[str, ...] = ()
+    """The slices of made-up names and quoted strings, e.g. ("(?: ?[a-z])+",)."""
     in_part: tuple[tuple[str, UnheldKeywordError], ...] = ()
     """The keywords that are enforced in part, each with its tool, e.g. `maxLength`."""
 
     @property
     def slices(self) -> tuple[str, ...]:
         """The slices of the vocabulary that make its masks quick; empty if any slices will do."""
-        return vocabulary_slices(self.signs, edged=self.edged, names=self.names)
+        return vocabulary_slices(self.signs, edged=self.edged, patterns=self.pattern_slices)
 
 
 def write_lark(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool = True) -> LarkGrammar:
@@ -914,8 +915,8 @@ def write_lark(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool = True)
     `exact` is whether lengths are enforced that make masks slow; if not, they are in part.
     """
     written = _writer_of(rules, opaque, exact=exact)
-    names, in_part = tuple(written.names), tuple(written.in_part)
-    return LarkGrammar(written.write(), tuple(written.signs), written.edged, names, in_part)
+    patterns, in_part = tuple(written.pattern_slices), tuple(written.in_part)
+    return LarkGrammar(written.write(), tuple(written.signs), written.edged, patterns, in_part)
 
 
 def _writer_of(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool) -> _LarkWriter:

@@ -176,6 +176,8 @@ class StringShape(Struct, frozen=True):
     """The pointer of the schema, e.g. "#/properties/s"."""
     keywords: tuple[str, ...] = ()
     """The keywords behind it, the patterns' first, e.g. ("pattern", "maxLength")."""
+    text: StringShape | None = None
+    """The shape of the text, if this is the shape of its spelling, quotes and escapes included."""
 
     @property
     def regexes(self) -> tuple[Regex, ...]:

@@ -45,6 +45,7 @@ from .regex_nodes import (
     SetCharacter,
     TextAnchor,
     choice_of_regexes,
+    rust_regex,
 )
 from .rule_paths import Path, join_path
 from .schema_guidance import has_text
@@ -82,7 +83,7 @@ def spelled_shape(
             return None
         found.append(RegexSequence((_literal(opened), inner, _literal(closed))))
     # The length counts characters of the text, not of its spelling: the patterns hold it.
-    return structs.replace(shape, patterns=tuple(found), least=0, most=None)
+    return structs.replace(shape, patterns=tuple(found), least=0, most=None, text=shape)
 
 
 def lost_spellings(table: Mapping[str, str], closes: Sequence[str]) -> str:
@@ -275,13 +276,13 @@ def string_ways(
     if enclosed:
         shapes = [spelled_shape(shape, text, quote, exclude) for _, _, quote in enclosed]
         escapes = () if text.close else _escapes(text)
+        nodes = [
+            PatternNode(regex, close=close, escapes=escapes, slices=_string_slices(text, quote))
+            for regex, close, quote in enclosed
+        ]
         return [
-            (
-                PatternNode(
-                    regex, close=close, shape=spelled if has_keywords else None, escapes=escapes
-                ),
-            )
-            for (regex, close, _), spelled in zip(enclosed, shapes, strict=True)
+            (_shaped(node, spelled) if has_keywords else node,)
+            for node, spelled in zip(nodes, shapes, strict=True)
             if spelled is not None
         ]
     inner = spelled_shape(shape, structs.replace(text, open="", close=""))
@@ -328,6 +329,48 @@ def _enclosed_strings(text: StringText, exclude: Sequence[str]) -> list[tuple[st
     if text.escape is StringEscape.HTML:
         return [(_by_table(text, HTML, exclude), text.close, "")]
     return [(_by_table(text, text.table, exclude), text.close, "")] if text.escapes else []
+
+
+def _shaped(node: PatternNode, spelled: StringShape) -> PatternNode:
+    """Return the pattern of the strings of a shape.
+
+    llguidance finds no slice in two expressions that have to match at once, but in a dead end that
+    begins like them.
+    """
+    node = replace(node, shape=spelled)
+    begun = _begun_string(spelled, node.close)
+    if begun is None:
+        return node
+    return replace(node, begun=tuple((begun, slice_) for slice_ in node.slices), slices=())
+
+
+def _begun_string(spelled: StringShape, close: str) -> str | None:
+    """Return an expression of texts that all begin a string of a shape, or None if unknown."""
+    if len(spelled.regexes) != 1 or not isinstance(spelled.regexes[0], RegexSequence):
+        return None
+    opened, inner, _ = spelled.regexes[0].parts
+    if close == '"' and spelled.text is not None:
+        # Python chooses these quotes for a text with an apostrophe, for which one place is kept.
+        if not isinstance(inner, RegexRepeat) or spelled.text.patterns:
+            return None
+        inner = RegexRepeat(inner.item, 0, inner.most and inner.most - 1)
+    return rust_regex(RegexSequence((opened, inner)))
+
+
+def _string_slices(text: StringText, quote: str) -> tuple[str, ...]:
+    """Return the slices of a vocabulary for strings: JSON's, less what is escaped here alone.
+
+    If llguidance finds only a part of a slice, it checks all its tokens, as of JSON's at a quote.
+    """
+    table, _ = _spelling(text, quote)
+    special = {*table, *(quote or text.close)[:1]} - {*_JSON, '"'}
+    return json_slices("".join(sorted(special)))
+
+
+def json_slices(without: str = "") -> tuple[str, ...]:
+    """Return llguidance's own slices of a vocabulary for JSON strings, less some characters."""
+    plain = rf'[^{regex_escape(without)}"\\\x00-\x1F\x7F]'
+    return tuple(f"{plain}{count}" for count in ("{1,10}", "{1,30}", "+"))
 
 
 def _escapes(text: StringText) -> tuple[str, ...]:

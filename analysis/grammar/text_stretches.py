@@ -30,7 +30,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .excluded_texts import State, exclusion_states
-from .string_ways import regex_escape
+from .string_ways import json_slices, regex_escape
 
 _FIRST = 0xF0000
 """The character that stands for the first token where states are made of characters."""
@@ -413,29 +413,30 @@ def _one_of(regexes: Sequence[str]) -> str:
     return regexes[0] if len(regexes) == 1 else f"(?:{'|'.join(regexes)})"
 
 
-_JSON = r'[^"\\\x00-\x1F\x7F]'
-"""A character that a JSON string holds as it is."""
 _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
-"""One of these that is not whitespace."""
+"""A character that a JSON string holds as it is, and that is not whitespace."""
 _FILLED_TEXT = r"[^\s\x1c-\x1f]"
 """Any character that is not whitespace."""
 
 
 def vocabulary_slices(
-    signs: Collection[str], *, edged: bool = False, names: Collection[str] = ()
+    signs: Collection[str], *, edged: bool = False, patterns: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return the slices of a vocabulary in which masks of such texts are quick, for llguidance.
 
-    They are its own slices for JSON; those of made-up names; the text between the signs of each
-    text; and all text, so that text which only a token closes stays as quick as it was. `edged` is
-    whether such a text begins with any character but whitespace.
+    They are its own slices for JSON; those of `patterns`, for made-up names and quoted strings; the
+    text between the signs of each text; and all text, so that text which only a token closes stays
+    as quick as it was. `edged` is whether such a text begins with any character but whitespace.
     """
-    if not signs and not names:
+    if not signs and not patterns:
         return ()
     # If two slices overlap and one of them is allowed, llguidance checks all tokens of the other,
     # so each of these slices contains the one before it; slices for names apply to names only.
     every: list[str] = [""]
-    for sign in sorted(signs, key=lambda sign: (len(sign), sign)):
+    # A letter is a sign only after some of a marker. The other texts find no slice of their own if
+    # their signs are joined to it, and most tokens hold it.
+    order = sorted(signs, key=lambda sign: (any(map(str.isalnum, sign)), len(sign), sign))
+    for sign in order:
         every.append("".join(sorted({*every[-1], *sign})))
     stretches = [
         f"{regex_without(barred)}{some}"
@@ -443,7 +444,6 @@ def vocabulary_slices(
         # The first one is for texts of bounded length.
         for some in ("{1,30}", "+")
     ]
-    json = (f"{_JSON}{{1,10}}", f"{_JSON}{{1,30}}", f"{_JSON}+")
     # The first mask of an edged text finds most tokens in a slice of its own. A second one, of all
     # text without whitespace, would hold quotes, which JSON's do not: as the two overlap, each mask
     # at the beginning of a JSON string would take milliseconds.
@@ -451,7 +451,7 @@ def vocabulary_slices(
     if edged and signs:
         # Of an edged text with exclusions. With the signs, it would lie in the slices of JSON, too.
         edge.append(f"{_FILLED_TEXT[:-1]}{_codes(every[-1])}]{{1,10}}")
-    return (*edge, *json, *names, *stretches, "(?s:.)+")
+    return (*edge, *dict.fromkeys((*json_slices(), *patterns)), *stretches, "(?s:.)+")
 
 
 def open_texts(signs: str, texts: Sequence[str], most: float, first: str = "") -> Iterator[str]:

@@ -248,7 +248,10 @@ def test_structural_tag_text_repeats_no_one_character_rule(name: str) -> None:
 
 def test_python_string_in_a_structural_tag_repeats_no_escapes() -> None:
     grammar = analysis_of("p1-2-python-list").grammar([tool("save", TEXTS)], tool_choice="required")
-    assert [repeated_choices(text) for text in grammars_in_tag(grammar)] == [[]]
+    (written,) = grammars_in_tag(grammar)
+    assert repeated_choices(written) == []
+    # A rule of escapes would end within a token: 1.6 ms a mask behind each backslash.
+    assert "escape" not in written
 
 
 @pytest.mark.slow

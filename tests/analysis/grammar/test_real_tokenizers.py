@@ -128,7 +128,7 @@ def test_first_mask_of_a_json_string_walks_few_tokens(ends: str, edged: bool) ->
     (name,) = key_path(StringText(), (), ends)
     assert isinstance(name, PatternNode)
     names = [slice_ for _, slice_ in name.begun]
-    guidance = tokenizer.ll_with(vocabulary_slices([">", "="], edged=edged, names=names))
+    guidance = tokenizer.ll_with(vocabulary_slices([">", "="], edged=edged, patterns=names))
     lark = 'start: %json {"type": "array", "items": {"type": "string"}}'
     matcher = LLMatcher(guidance, LLMatcher.grammar_from_lark(lark), log_level=0)
     assert matcher.consume_tokens(tokenizer.encode('["'))

@@ -13,7 +13,7 @@ from llguidance import LLMatcher
 from msgspec import structs
 
 from autoparser.analysis.core.format_choice import Formats
-from autoparser.analysis.core.string_notation import StringText
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.turn_parts import EdgeStrip
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.gbnf_writer import SchemaTable, write_gbnf
@@ -32,7 +32,7 @@ from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.member_rows import as_node
 from autoparser.analysis.grammar.request_grammar import format_slices
 from autoparser.analysis.grammar.string_shape import StringShape
-from autoparser.analysis.grammar.string_ways import key_path
+from autoparser.analysis.grammar.string_ways import key_path, string_ways
 from autoparser.analysis.grammar.text_stretches import vocabulary_slices
 from autoparser.analysis.sources.token_bytes import OpaqueTokens
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
@@ -379,6 +379,31 @@ def test_mask_after_a_bracket_uses_the_slice_of_names() -> None:
         rules = GrammarRules(root, {"next": LiteralNode("end")})
         assert slices_behind(rules, ["{", "{a"], ">") == [1, 1]
         assert all(accepts(matcher_of(rules), text) for text in ("{},end", "[],end", "{a b},end"))
+
+
+PYTHON = StringText(escape=StringEscape.PYTHON)
+HTML = StringText("<s>", "</s>", escape=StringEscape.HTML)
+
+
+@pytest.mark.parametrize("schema", [{}, {"maxLength": 40}], ids=str)
+@pytest.mark.parametrize("text", [PYTHON, HTML], ids=["python", "html"])
+def test_masks_of_an_escaped_string_use_slices(text: StringText, schema: dict[str, Any]) -> None:
+    root = choice_node(*map(as_node, string_ways(text, {"type": "string", **schema}, ())))
+    rules = GrammarRules(root, {})
+    size = len(text.close or "'")
+    begun = [text.write(part)[:-size] for part in ("", "a", "a<b", "it's")]
+    assert all(slices_behind(rules, begun, ">"))
+    assert [slice_ for slice_ in write_lark(rules, ALL_TEXT).slices if "'" in slice_]
+    whole = matcher_of(rules)
+    assert all(accepts(whole, text.write(part)) for part in ("", "it's", 'a"', "a" * 40))
+    assert accepts(whole, text.write("a" * 41)) is ("maxLength" not in schema)
+    assert not accepts(whole, text.write("a")[:-1])
+
+
+def test_slices_of_a_text_leave_out_its_own_signs_alone() -> None:
+    """A letter that is a sign of another text stands in most tokens."""
+    slices = vocabulary_slices([">", ">t", "),>"])
+    assert r"[^\x{29}\x{2c}\x{3e}]+" in slices
 
 
 @pytest.mark.parametrize("name", sampled(["a1-function-parameter", "a4-type-flags"], 2))

@@ -141,6 +141,33 @@ def test_counted_letters_in_a_pattern_are_loosened_unless_strict(name: str) -> N
             assert found is expected, (text, grammar is loose)
 
 
+def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
+    """The lengths of the text count, not those of its spelling: 1 s a mask if they were held."""
+    analysis = analysis_of("p1-2-python-list")
+    written: list[str] = []
+    for most in (40, 4000):
+        texts = {"maxLength": most}, {"pattern": f"^[a-z '-]{{2,{most}}}$"}
+        bounded = {name: {"type": "string", **text} for name, text in zip("ab", texts, strict=True)}
+        saved = tool(
+            "save",
+            {"list": {"type": "array", "items": {"type": "object", "properties": bounded}}},
+            "list",
+        )
+        grammar = analysis.grammar([saved], tool_choice="required")
+        pointers = {loosening.pointer for loosening in grammar.loosened("structural_tag")}
+        items = "#/properties/list/items/properties"
+        assert pointers == {f"{items}/a/maxLength", f"{items}/b/pattern"}
+        written.append(json.dumps(grammar.structural_tag()))
+        accepts = read_by_xgrammar(grammar.structural_tag())
+        for text, is_valid in (("a b", True), ("it's", True), ("A", False)):
+            values = {"list": [{"a": "it's 3", "b": text}]}
+            call = analysis.format.write(Message("", calls=(ToolCall("save", values),)))
+            call = call[call.index("[save(") :].removesuffix("<|im_end|>\n")
+            found = any(accepts(f"{before}{call}") for before in ("", "<|tool_call_start|>"))
+            assert found is is_valid, call
+    assert written[0] == written[1]
+
+
 BOOK_TOOL = (tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),)
 STRICT = ({**BOOK_TOOL[0], "function": {**BOOK_TOOL[0]["function"], "strict": True}},)
 REQUESTS: dict[str, dict[str, Any]] = {
