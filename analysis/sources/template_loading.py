@@ -227,7 +227,7 @@ def given_template(source: TemplateGiven, *, name: str | None = None) -> ChatTem
         return ChatTemplate(source)
     if isinstance(source, (str, os.PathLike)):
         return load_template(source, name=name)
-    kind = "None" if source is None else f"{type(source).__module__}.{type(source).__qualname__}"
+    kind = f"{type(source).__module__}.{type(source).__qualname__}".removeprefix("builtins.")
     texts = _held_texts(source)
     if not texts:
         raise TemplateNotFoundError(

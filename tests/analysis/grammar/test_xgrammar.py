@@ -146,8 +146,11 @@ def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
     analysis = analysis_of("p1-2-python-list")
     written: list[str] = []
     for most in (40, 4000):
-        texts = {"maxLength": most}, {"pattern": f"^[a-z '-]{{2,{most}}}$"}
-        bounded = {name: {"type": "string", **text} for name, text in zip("ab", texts, strict=True)}
+        texts: tuple[dict[str, Json], ...] = (
+            {"maxLength": most},
+            {"pattern": f"^[a-z '-]{{2,{most}}}$"},
+        )
+        bounded: Json = {name: {"type": "string", **text} for name, text in zip("ab", texts, strict=True)}
         saved = tool(
             "save",
             {"list": {"type": "array", "items": {"type": "object", "properties": bounded}}},
@@ -160,7 +163,7 @@ def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
         written.append(json.dumps(grammar.structural_tag()))
         accepts = read_by_xgrammar(grammar.structural_tag())
         for text, is_valid in (("a b", True), ("it's", True), ("A", False)):
-            values = {"list": [{"a": "it's 3", "b": text}]}
+            values: dict[str, Json] = {"list": [{"a": "it's 3", "b": text}]}
             call = analysis.format.write(Message("", calls=(ToolCall("save", values),)))
             call = call[call.index("[save(") :].removesuffix("<|im_end|>\n")
             found = any(accepts(f"{before}{call}") for before in ("", "<|tool_call_start|>"))
