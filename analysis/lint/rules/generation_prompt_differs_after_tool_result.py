@@ -20,7 +20,7 @@ from autoparser.analysis.lint.conversation_matrix import (
     Voice,
     WrittenText,
 )
-from autoparser.analysis.lint.hit import Hit
+from autoparser.analysis.lint.hit import Hit, Severity
 from autoparser.analysis.lint.hit_words import quote_text
 from autoparser.analysis.lint.marker_pairs import last_line
 from autoparser.analysis.lint.registry import rule
@@ -51,14 +51,17 @@ def check(subject: Subject) -> Iterator[Hit]:
         tail = _tail(asked)
         # The text after the header is a part of the turn, which a prompt may begin or not.
         before, history = _up_to(header, tail), _up_to(header, text.before)
-        if before != history and (alike or None in (before, history)):
+        headed = None not in (before, history)
+        if before != history and (alike or not headed):
             yield Hit(
                 f"after a tool result the prompt continues with {quote_text(tail)}, but the"
                 f" answer in the history with {quote_text(text.before)}",
                 asked.against(answered),
                 line=asked.render.line_of(asked.written_texts[-1].spoken.text)
-                if None not in (before, history)
+                if headed
                 else last_line(asked.render),
+                # With a header the model begins the right turn, and only the prefix is lost.
+                severity=Severity.WARNING if headed else None,
                 setting=answered.conversation.setting,
             )
 

@@ -52,7 +52,7 @@ def _only_earlier(subject: Subject) -> Iterator[Hit]:
     word = subject.marks.reasoning
     # The shape of a template without reasoning in its last turn has no field for it.
     last, later = (
-        subject.render(change_fields(render.messages, **{USUAL_REASONING: word}))
+        subject.render(change_fields([*map(dict, render.messages)], **{USUAL_REASONING: word}))
         for render in (render_answer(subject), render_earlier(subject))
     )
     if last.rendered and word in later.text and word not in last.text:
