@@ -150,7 +150,9 @@ def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
             {"maxLength": most},
             {"pattern": f"^[a-z '-]{{2,{most}}}$"},
         )
-        bounded: Json = {name: {"type": "string", **text} for name, text in zip("ab", texts, strict=True)}
+        bounded: Json = {
+            name: {"type": "string", **text} for name, text in zip("ab", texts, strict=True)
+        }
         saved = tool(
             "save",
             {"list": {"type": "array", "items": {"type": "object", "properties": bounded}}},
