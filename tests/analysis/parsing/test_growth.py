@@ -7,6 +7,7 @@ last 4,096 characters after what opens a key are waited for, and cost next to no
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -71,11 +72,14 @@ def calls_of(
         counted += counts(frame, event)
 
     profile = sys.getprofile()
+    # A collection within the action would run callbacks of other tests' garbage.
+    gc.disable()
     sys.setprofile(count)
     try:
         action()
     finally:
         sys.setprofile(profile)
+        gc.enable()
     return counted
 
 

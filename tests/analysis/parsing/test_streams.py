@@ -241,9 +241,13 @@ def test_each_further_call_wakes_its_reader_once(fixture: str, call: str) -> Non
 def test_further_calls_run_few_functions(fixture: str, call: str, most: int) -> None:
     stream = analysis_of(fixture).parser(TOOLS).stream()
     stream.feed(f"<think>\nHm.\n</think>\n\n{call}\n{call}")
-    taken = calls_of(lambda: stream.feed(f"\n{call}" * 3), lambda _, event: "call" in event)
-    assert len(stream.message.tool_calls) == 5
-    assert 0 < taken < most
+    taken = [
+        calls_of(lambda: stream.feed(f"\n{call}" * 3), lambda _, event: "call" in event)
+        for _ in range(2)
+    ]
+    assert len(stream.message.tool_calls) == 8
+    # Ids are drawn for many calls at once, so one of the two may have drawn them.
+    assert 0 < min(taken) < most
 
 
 @table("escapes")
