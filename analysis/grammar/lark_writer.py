@@ -1031,9 +1031,14 @@ def _prose(prose: FreeProse, *, quick: bool) -> str:
     for shape in prose.shapes:
         whole += f" & /{_slashes(shape)}/"
     whole += _shape_condition(prose.shape)
-    if prose.exclude and not quick:
-        kept_out = "|".join(map(regex_escape, (*prose.exclude, *prose.forgiven)))
-        whole += f" & ~(/{_ANYTHING}(?:{kept_out})/ {_BYTES})"
+    # Shapes that exclude a text anyway are the same terminal in every place.
+    kept_out = [
+        regex_escape(text)
+        for text in (*prose.exclude, *prose.forgiven)
+        if prose.shape is None or prose.shape.may_hold(text)
+    ]
+    if prose.exclude and kept_out and not quick:
+        whole += f" & ~(/{_ANYTHING}(?:{'|'.join(kept_out)})/ {_BYTES})"
     return whole
 
 

@@ -183,16 +183,19 @@ def fill_row(row: Row, key: Path, value: Path) -> list[Item]:
     return items
 
 
-def closed_alike(rows: Sequence[Row], shared: Callable[[Sequence[str]], str]) -> Row | None:
+def closed_alike(
+    rows: Sequence[Row], shared: Callable[[Sequence[str]], str], behind: str = ""
+) -> Row | None:
     """Return the pieces that rows begin with, if a text of its own closes the value of each.
 
-    One row begins with all before its value; of others the last piece is the text up to where they
-    part. Return None if a value is not closed so, or if the rows do not part in a text.
+    So does the text `behind` every entry. One row begins with all before its value; of others the
+    last piece is the text up to where they part. Return None if a value is not closed so, or if the
+    rows do not part in a text.
     """
     heads: list[Row] = []
     for row in rows:
         at = row.index(RowSlot.VALUE) if RowSlot.VALUE in row else len(row)
-        if not _is_closed(row[at + 1 :]):
+        if not behind and not _is_closed(row[at + 1 :]):
             return None
         heads.append(row[:at])
     if len(heads) < 2:  # noqa: PLR2004 - nothing parts from one
@@ -287,8 +290,9 @@ def entry_opening(row: Row) -> str:
     return opening if len(opening) > 2 else ""  # noqa: PLR2004 - a bracket may stand in a text
 
 
-Entries: TypeAlias = Callable[[str, Json, Path], list[Path]]
-"""Returns the ways to write a member: its name, its schema, the key if it has no name."""
+Entries: TypeAlias = Callable[[str, Json, Path, str], list[Path]]
+"""Returns the ways to write a member: its name, its schema, the key if it has no name, and the text
+behind it then."""
 
 Writes: TypeAlias = Callable[[Json], bool]
 """Returns whether the format writes a member of a schema at all."""
@@ -405,18 +409,17 @@ class MemberRules:
             self.table, separator, close, is_ended=close != self.close, opening=self._opening
         )
         members = zip(self.names[first:], straight[first:], strict=False)
-        others = self._others(row, straight[-1]) if self.more else NOTHING
+        others: Node = NOTHING
+        if self.more:
+            around = ("", separator) if row.is_ended else (separator, "")
+            others = self._others(lambda: row.entry(straight[-1], *around))
         return row.node(members, self.required, others)
 
-    def _others(self, row: MemberRow, path: Path) -> RuleReference:
-        """Return the rule for members with made-up names, after an existing one."""
+    def _others(self, make_one: Callable[[], Node]) -> RuleReference:
+        """Return the rule for any number of members with made-up names."""
 
         def make() -> Node:
-            separator = self.container.separator
-            around = ("", separator) if row.is_ended else (separator, "")
-            return choice_node(
-                NOTHING, sequence_node(row.entry(path, *around), self._others(row, path))
-            )
+            return choice_node(NOTHING, sequence_node(make_one(), self._others(make_one)))
 
         return self.table.rule((self.key, "others"), "others", make)
 
@@ -432,7 +435,7 @@ class MemberRules:
         refused: list[tuple[str, SchemaError]] = []
         for name in self.names:
             try:
-                found.append(self.entries(name, self.properties[name], ()))
+                found.append(self.entries(name, self.properties[name], (), ""))
             except SchemaError as error:
                 member = self.properties[name]
                 refused.append(("", error_of_outer(error, self.schema, member, "properties", name)))
@@ -440,10 +443,16 @@ class MemberRules:
                     break
         raise_refused(refused)
         if self.more:
-            declared, ends = list(self.properties), key_ends(self.container)
-            key = key_path(self.container.key, declared, ends)
-            found.append(self.entries("", self.extra, key))
+            found.append(self._made_up())
         return found
+
+    def _made_up(self, behind: str = "") -> list[Path]:
+        """Return the ways to write a member with a made-up name, and the text behind it."""
+        return self.entries("", self.extra, self._made_up_key, behind)
+
+    @cached_property
+    def _made_up_key(self) -> Path:
+        return key_path(self.container.key, [*self.properties], key_ends(self.container))
 
     @cached_property
     def _parting(self) -> tuple[str, str]:
@@ -517,13 +526,41 @@ class MemberRules:
         """Make the rule for the members from one on, branched where their texts differ."""
         if not self._heads_differ:
             return self.table.brancher.branch(self._paths(at))
-        if not self._mixed or at == len(self.names):
+        if not self._mixed:
             return self._one_or_later(at)
         # Undeclared names may precede all named members, which follow them here.
+        if self._made_up_ends:
+            # Any number of them is one rule, whatever follows.
+            branch = self.table.brancher.branch
+            others = self._others(lambda: branch(self._made_up(self.container.separator)))
+            ways = [self._named_state(at)] if at < len(self.names) else list[Node]()
+            if self.may_end(at):
+                ways.append(branch(self._made_up(self.close)))
+            return sequence_node(others, choice_node(*ways))
+        if at == len(self.names):
+            return self._one_or_later(at)
         others = self.table.brancher.branch(
             self._step_paths([(entry, at) for entry in self._entries[-1]])
         )
         return choice_node(self._named_state(at), others)
+
+    @cached_property
+    def _made_up_ends(self) -> bool:
+        """Whether the end of a made-up member tells by itself whether another one follows.
+
+        A text that one end closes must not hold the other, since both are read at once.
+        """
+        ends = (self.container.separator, self.close)
+        if not all(ends) or _clash(ends):
+            return False
+        for *before, last in filter(None, self._entries[-1]):
+            prose = before[-1] if before else last
+            if isinstance(prose, FreeProse) and not (
+                isinstance(last, str)
+                and all(any(text in last + end for text in prose.exclude) for end in ends)
+            ):
+                return False
+        return True
 
     def _named_state(self, at: int) -> Node:
         """Return the rule for the members from one on that begins with a named one."""
@@ -534,9 +571,9 @@ class MemberRules:
     def _one_or_later(self, at: int) -> Node:
         """Make the rule for this member and the later ones, each written once."""
         following = min(at + 1, len(self.names))
+        named = at < len(self.names)
         steps = [(entry, following) for entry in self._entries[at]]
         one = self.table.brancher.branch(self._step_paths(steps))
-        named = at < len(self.names)
         if not named or self.names[at] in self.required or not self.goes_on(at + 1):
             return one
         if self._mixed:

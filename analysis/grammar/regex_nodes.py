@@ -69,19 +69,20 @@ class TextAnchor(Struct, frozen=True):
 Regex: TypeAlias = SetCharacter | RegexSequence | RegexChoice | RegexRepeat | TextAnchor
 
 
+@lru_cache(maxsize=1024)
 def regex_alphabet(regex: Regex, *, first: bool = False) -> CodePoints:
     """Return all characters of texts that match; with `first`, those that may begin one."""
     match regex:
         case SetCharacter(points):
             return points
         case RegexSequence(parts) | RegexChoice(parts):
-            found = CodePoints()
+            ranges: list[tuple[int, int]] = []
             for part in parts:
-                found |= regex_alphabet(part, first=first)
+                ranges += regex_alphabet(part, first=first).ranges
                 # A part that may be empty lets the next one begin the text, too.
                 if first and isinstance(regex, RegexSequence) and shortest_match(part):
                     break
-            return found
+            return CodePoints.of(*ranges)
         case RegexRepeat(item):
             return regex_alphabet(item, first=first)
         case TextAnchor():

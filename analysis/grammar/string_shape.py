@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from autoparser.analysis.core.schema_document import schema_place
 from autoparser.analysis.core.schema_keywords import Schema, keyword_count, keyword_schemas
 
+from .code_points import CodePoints
 from .regex_nodes import (
     Regex,
     RegexChoice,
@@ -36,6 +37,7 @@ from .regex_nodes import (
     intersect_rows,
     longest_match,
     python_regex,
+    regex_alphabet,
     shortest_match,
 )
 from .regular_expressions import ANY_TEXT, PatternError, anchor_regex, parse_pattern
@@ -182,9 +184,15 @@ class StringShape(Struct, frozen=True):
     @property
     def regexes(self) -> tuple[Regex, ...]:
         """All of it as expressions, each of which has to match the whole text."""
-        if not self.least and self.most is None:
+        # A pattern that is long enough as it is needs no other beside it.
+        least = max(map(shortest_match, self.patterns), default=0)
+        if self.least <= least and self.most is None:
             return self.patterns
         return (*self.patterns, RegexRepeat(ANY_TEXT.item, self.least, self.most))
+
+    def may_hold(self, text: str) -> bool:
+        """Return whether a text of this shape may hold another one; False only if none does."""
+        return all(_may_hold(pattern, text) for pattern in self.patterns)
 
     def single(self) -> Regex | None:
         """Return all of it as one expression, or None if no text meets it.
@@ -237,6 +245,12 @@ class StringShape(Struct, frozen=True):
             return None
         parts[open_ones[0]] = RegexRepeat(part.item, fewest, min(upper) if upper else None)
         return RegexSequence(tuple(parts))
+
+
+@lru_cache(maxsize=1024)
+def _may_hold(pattern: Regex, text: str) -> bool:
+    letters = CodePoints.among(text)
+    return letters & regex_alphabet(pattern) == letters
 
 
 def ensure_counted(shape: StringShape, most: int, fewest: int) -> None:

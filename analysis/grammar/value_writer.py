@@ -180,32 +180,29 @@ class ClosedEntries(Struct, frozen=True):
         default_factory=dict[tuple[str, _EntryCase], Path]
     )
     """The whole entry, by its name, e.g. "city": tools share names of parameters, too."""
-    ways: dict[_EntryCase, list[tuple[Row, list[Path]]]] = field(
-        default_factory=dict[_EntryCase, list[tuple[Row, list[Path]]]]
-    )
-    """The rows of entries without a close of their own, and the values in each, e.g. the key, "=",
-    and "celsius" or "fahrenheit"."""
+    open: dict[_EntryCase, _MadeEntry] = field(default_factory=dict[_EntryCase, "_MadeEntry"])
+    """Entries without a close of their own."""
 
 
-_MadeEntry: TypeAlias = tuple[tuple[Row, RuleReference] | None, list[tuple[Row, list[Path]]] | None]
-"""The text before a value and the rule from there, or else its rows and the values in each."""
-
-
-class _KeptEntry(NamedTuple):
-    """An entry of a schema that means the same in every tool."""
+class _MadeEntry(NamedTuple):
+    """An entry of a schema, written for any name."""
 
     closed: tuple[Row, RuleReference] | None
     """The text before the value and the rule from there, if it has a close of its own, e.g.
     '<parameter name="', the key, '">' and "value-254b40bad35a"."""
-    ways: list[tuple[Row, list[Path]]] | None
+    ways: Sequence[tuple[Row, list[Path]]] = ()
     """Its rows and the values in each, otherwise, e.g. the key, "=", and "celsius" or "fahrenheit".
     """
-    part: RulePart
-    """The rules of the value, e.g. of "value-254b40bad35a"."""
+    part: RulePart | None = None
+    """The rules of the value, e.g. of "value-254b40bad35a", if they are kept for every tool."""
+    mark: str = ""
+    """The end of the names of these rules, e.g. "254b40bad35a"."""
 
 
-_KEPT: IdentityCache[_KeptEntry] = IdentityCache(1024)
+_KEPT: IdentityCache[_MadeEntry] = IdentityCache(1024)
 """Cached entries of tools whose rules are made apart."""
+_FOLLOWED: IdentityCache[_MadeEntry] = IdentityCache(1024)
+"""Those without a close of their own, with a text behind them."""
 _NOTATION_TEXTS: IdentityCache[str] = IdentityCache(256)
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
 """Cached results of `alone`: most tools' parameters have one of a few schemas."""
@@ -437,11 +434,13 @@ class ValueWriter(Struct, frozen=True):
         exclude: Sequence[str],
         made_up: Path = (),
         read_as: frozenset[JsonType] | None = None,
+        behind: str = "",
     ) -> list[Path]:
         """Return the ways to write an item or a member; `made_up` writes a key that has no name.
 
         Where an entry has a close of its own, the value and that close are one rule. `read_as` are
-        the types that its reader takes a text for; None means those of the schema.
+        the types that its reader takes a text for; None means those of the schema. `behind` is a
+        text that follows an entry with a made-up key, and belongs to that rule.
         """
         schema_text = repr(schema)
         refers_back = self._refers_back(schema_text)
@@ -460,29 +459,35 @@ class ValueWriter(Struct, frozen=True):
         entry = _Entry(schema, container, outer, exclude, read_as)
         key: Path = made_up or (container.key.write(name),)
         known = self.closed.rules.get(case)
-        open_ways = self.closed.ways.get(case)
-        if known is None and open_ways is None and not refers_back:
+        made = self.closed.open.get(case) if known is None else _MadeEntry(known)
+        if made is None and not refers_back:
             owners = (container, outer, self.table.brancher.opaque)
             kept_key = (schema_text, self.order, repr(read_as and sorted(read_as)), *exclude)
             if self.takes_kept and self.table.mark:
-                known, open_ways = self._take_kept(entry, owners, kept_key)
+                made = self._take_kept(entry, owners, kept_key)
             else:
                 alone = _ALONE.of(owners, kept_key, lambda: self._apart.alone(entry))
                 if alone is not None:
                     before, node = alone
                     hints = f"alone {len(self.closed.rules)}", f"{name} value"
-                    known = before, self.table.rule(*hints, lambda: node)
-        if known is None and open_ways is None:
-            known, open_ways = self._write_entry(entry, f"value {case!r}", f"{name} value")
-        if known is None:
-            self.closed.ways[case] = open_ways or []
+                    made = _MadeEntry((before, self.table.rule(*hints, lambda: node)))
+        if made is None:
+            made = self._write_entry(entry, f"value {case!r}", f"{name} value")
+        if made.closed is not None:
+            self.closed.rules[case] = made.closed
+        else:
+            self.closed.open[case] = made
+            followed = self._followed(made, entry, behind, case) if behind else None
+            if followed is not None:
+                made, behind = followed, ""
+        if made.closed is None:
             return [
-                join_path(*fill_row(row, key, way))
-                for row, found in self.closed.ways[case]
+                join_path(*fill_row(row, key, way), behind)
+                for row, found in made.ways
                 for way in found
             ]
-        before, closed = self.closed.rules[case] = known
-        path = join_path(*fill_row(before, key, ()), closed)
+        before, closed = made.closed
+        path = join_path(*fill_row(before, key, ()), closed, behind)
         if not made_up:
             self.closed.paths[name, case] = path
         return [path]
@@ -490,35 +495,70 @@ class ValueWriter(Struct, frozen=True):
     def _take_kept(
         self, entry: _Entry, owners: tuple[object, ...], key: tuple[object, ...]
     ) -> _MadeEntry:
-        """Take an entry's rules, kept for all tools; return them as `_write_entry` does."""
-        kept = _KEPT.of(
-            owners,
-            (self.table.names_alone, *key),
-            lambda: self._made_kept(entry, f"{_notation_text(entry)} {key}"),
-        )
-        self.table.parts[kept.part] = None
-        return kept.closed, kept.ways
+        """Take an entry whose rules are kept for all tools."""
 
-    def _made_kept(self, entry: _Entry, key: str) -> _KeptEntry:
-        """Make the rules of an entry, named by all that they depend on."""
-        table = self.table.of_tool("", text_mark(key))
-        return replace(self, table=table, closed=ClosedEntries(), takes_kept=False).kept(entry)
+        def make() -> _MadeEntry:
+            mark = text_mark(f"{_notation_text(entry)} {key}")
+            return self._kept_writer(mark).kept(entry)
 
-    def kept(self, entry: _Entry) -> _KeptEntry:
+        made = _KEPT.of(owners, (self.table.names_alone, *key), make)
+        return self._take_part(made)
+
+    def _take_part(self, made: _MadeEntry) -> _MadeEntry:
+        """Return an entry whose rules belong to the table now."""
+        if made.part is not None:
+            self.table.parts[made.part] = None
+        return made
+
+    def _kept_writer(self, mark: str) -> ValueWriter:
+        """Return a writer of rules for all tools, which end with a mark."""
+        table = self.table.of_tool("", mark)
+        return replace(self, table=table, closed=ClosedEntries(), takes_kept=False)
+
+    def kept(self, entry: _Entry) -> _MadeEntry:
         """Make the rules of an entry, in a table of its own."""
-        closed, ways = self._write_entry(entry, "value", "value")
-        nodes = (way for _, found in ways or () for way in found)
-        entries = path_nodes(nodes) if closed is None else [closed[1]]
-        return _KeptEntry(closed, ways, RulePart.of("", entries, self.table.rules_by_name))
+        made = self._write_entry(entry, "value", "value")
+        nodes = (way for _, found in made.ways for way in found)
+        entries = path_nodes(nodes) if made.closed is None else [made.closed[1]]
+        part = RulePart.of("", entries, self.table.rules_by_name, self.table.parts)
+        return made._replace(part=part, mark=self.table.mark)
 
     def _write_entry(self, entry: _Entry, key: str, name: str) -> _MadeEntry:
         """Write an entry: the beginning that its rows share and a rule, or else its ways by row."""
         ways = self._ways_by_row(entry)
         head = closed_alike(list(ways), self.table.brancher.shared)
         if head is None:
-            return None, [(row, made()) for row, made in ways.items()]
+            return _MadeEntry(None, [(row, made()) for row, made in ways.items()])
         made = partial(self._rest_rule, ways, head, entry.schema)
-        return (head, self.table.rule(key, name, made)), None
+        return _MadeEntry((head, self.table.rule(key, name, made)))
+
+    def _followed(
+        self, made: _MadeEntry, entry: _Entry, behind: str, case: _EntryCase
+    ) -> _MadeEntry | None:
+        """Return an entry without a close of its own, with the text behind it as one rule.
+
+        Return None if its rows do not part in a text.
+        """
+        head = closed_alike([row for row, _ in made.ways], self.table.brancher.shared, behind)
+        if head is None:
+            return None
+        ways = {row: partial(list[Path], found) for row, found in made.ways}
+
+        def rule(writer: ValueWriter) -> tuple[Row, RuleReference]:
+            make = partial(writer._rest_rule, ways, head, entry.schema, behind)
+            return head, writer.table.rule((case, behind), "value", make)
+
+        part = made.part
+        if part is None:
+            return _MadeEntry(rule(self))
+
+        def keep() -> _MadeEntry:
+            writer = self._kept_writer(text_mark(f"{made.mark} {behind}"))
+            closed = rule(writer)
+            rules = writer.table.rules_by_name
+            return _MadeEntry(closed, part=RulePart.of("", [closed[1]], rules, [part]))
+
+        return self._take_part(_FOLLOWED.of((part,), behind, keep))
 
     def _ways_by_row(self, entry: _Entry) -> dict[Row, Callable[[], list[Path]]]:
         """Return the rows of an entry, each with the factory of the ways to write its values."""
@@ -543,14 +583,19 @@ class ValueWriter(Struct, frozen=True):
         return [within_floats(way, closes) for way in ways] if is_inside else ways
 
     def _rest_rule(
-        self, ways: Mapping[Row, Callable[[], list[Path]]], before: Row, schema: Json
+        self,
+        ways: Mapping[Row, Callable[[], list[Path]]],
+        before: Row,
+        schema: Json,
+        behind: str = "",
     ) -> Node:
         """Make the rule for the text after the common beginning of rows: values, closes."""
         found: list[Path] = []
         for row, made in ways.items():
             head = row[len(before) - 1 : len(before)]
             text = str(head[0])[len(str(before[-1])) :] if head else ""
-            found += [join_path(text, *fill_row(row[len(before) :], (), way)) for way in made()]
+            rest = row[len(before) :]
+            found += [join_path(text, *fill_row(rest, (), way), behind) for way in made()]
         if not found:
             raise SchemaError("no value satisfies this schema", pointer=_schema_pointer(schema))
         return self.table.brancher.branch(found)
@@ -627,13 +672,13 @@ class ValueWriter(Struct, frozen=True):
         # The reader and the writer of a plain object agree exactly.
         is_read_alike = part is None or (part.schema is schema and part.tells_members_alone)
 
-        def entries(name: str, member: Json, made_up: Path) -> list[Path]:
+        def entries(name: str, member: Json, made_up: Path, behind: str) -> list[Path]:
             read_as = None
             if part is not None and not is_read_alike:
                 read_as = part.member(name).kinds or ANY
                 if read_as == self.reader.kinds(member):
                     read_as = None
-            return self.entries(name, member, container, outer, exclude, made_up, read_as)
+            return self.entries(name, member, container, outer, exclude, made_up, read_as, behind)
 
         all_written = None not in container.typed.values()
         # Every part of a plain schema is plain, so its members need no check of their own.
