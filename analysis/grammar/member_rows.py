@@ -532,11 +532,11 @@ class MemberRules:
         if self._made_up_ends:
             # Any number of them is one rule, whatever follows.
             branch = self.table.brancher.branch
-            others = self._others(lambda: branch(self._made_up(self.container.separator)))
+            begun = self._others(lambda: branch(self._made_up(self.container.separator)))
             ways = [self._named_state(at)] if at < len(self.names) else list[Node]()
             if self.may_end(at):
                 ways.append(branch(self._made_up(self.close)))
-            return sequence_node(others, choice_node(*ways))
+            return sequence_node(begun, choice_node(*ways))
         if at == len(self.names):
             return self._one_or_later(at)
         others = self.table.brancher.branch(

@@ -166,3 +166,15 @@ def test_rule_names_do_not_depend_on_the_hash_seed() -> None:
     first, *others = map(written, "123")
     assert "_member_" in first
     assert set(others) == {first}
+
+
+def test_members_with_made_up_names_are_one_rule_of_a_sorted_object() -> None:
+    formats = Formats.of(analysis_of("g1-pseudo-json").format)
+
+    def rules(count: int) -> int:
+        names = [f"name_{at:02}" for at in range(count)]
+        offers = [tool("look_up", {key: {"type": "string"} for key in names}, *names)]
+        return make_grammar(formats, offers).lark(ALL_TEXT).count("\n")
+
+    # A named member is up to three rules; the value of a member before it is written once.
+    assert rules(30) - rules(10) <= 3 * 20
