@@ -33,6 +33,7 @@ from .blocks import (
     MARKER,
     Block,
     Blocks,
+    Fitted,
     Gap,
     Heading,
     StyledRun,
@@ -166,9 +167,9 @@ def _environment() -> Environment:
     )
     filters: dict[str, Callable[..., object]] = {
         "address": address,
-        "chosen": lambda block: block.choose(_WIDTH),
+        "chosen": _choose_blocks,
         "edges": _edges,
-        "kind": lambda block: type(block).__name__,
+        "kind": _kind,
         "own_text": _own_text,
         "shared_text": _shared_text,
         "signs": signs,
@@ -177,6 +178,14 @@ def _environment() -> Environment:
     }
     made.filters.update(filters)
     return made
+
+
+def _kind(block: Block) -> str:
+    return type(block).__name__
+
+
+def _choose_blocks(block: Fitted) -> Blocks:
+    return block.choose(_WIDTH)
 
 
 def _written_text(value: object) -> object:

@@ -442,7 +442,7 @@ def _section(section: CallSection, offered: Sequence[str]) -> Iterator[Row]:
         named = any(isinstance(item, FunctionName) for item in row)
     else:
         yield "  call", _json(call)
-        found, named = [call.arguments], call.name is not None
+        found, named = [call.arguments], True
     if named:
         yield "    name", _choice(offered) if offered else Text("any word")
     for item in found:

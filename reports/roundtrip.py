@@ -129,7 +129,7 @@ def roundtrip_report(
     `in_full` lists passing scenarios, and shows every broken one. Without the analysis, the
     template is not described.
     """
-    drawn = [
+    drawn: Blocks = [
         *([] if analysis is None else template_lines(analysis)),
         *summary_lines(round_trip),
         *blank(),
@@ -413,7 +413,7 @@ def roundtrip_screen(analysis: Analysis | None, round_trip: RoundTrip, width: in
 
     `roundtrip_report` has every scenario. Without the analysis, the template is not described.
     """
-    drawn = [
+    drawn: Blocks = [
         *([] if analysis is None else template_lines(analysis)),
         *_conditions_played(round_trip),
         *_why(round_trip),

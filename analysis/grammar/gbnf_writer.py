@@ -268,16 +268,12 @@ class GbnfWriter:
         if prose.shape is not None:
             shape = _told_apart(prose, prose.shape)
             every = {**thens, **({"": ends} if ends else {})}
-            # A separate rule that includes the close: llguidance reads such a rule as one;
-            # otherwise the part of the text that may be the longest would decide about the others.
-            closed = {
-                close: self.table.add(
-                    prose.part, self.shaped(shape, self.literal(close) if close else "")
-                )
-                for close in every
-            }
             return join_alternatives(
-                [gbnf_row(closed[close], then) for close in every for then in every[close]]
+                [
+                    gbnf_row(self.shaped_text(prose, shape, close), then)
+                    for close, behind in every.items()
+                    for then in behind
+                ]
             )
         longest = max(map(len, thens), default=0)
         if longest > _LONGEST:
@@ -322,6 +318,18 @@ class GbnfWriter:
             ways += ends
         ways.append(f"{_others(first, barred)} {names[0]}")
         return self.table.define(self.table.reserve(f"{prose.part}-start"), " | ".join(ways))
+
+    def shaped_text(self, prose: FreeProse, shape: StringShape, close: str) -> str:
+        """Write the texts of a shape up to a close.
+
+        A separate rule includes the close: llguidance reads such a rule as one; otherwise the part
+        of the text that may be the longest would decide about the others. xgrammar compiles a rule
+        for each place where it differs, so there it ends with the closing quote.
+        """
+        cut = self.table.calls_itself and prose.quote and close.startswith(prose.quote)
+        end, rest = (prose.quote, close[len(prose.quote) :]) if cut else (close, "")
+        text = self.shaped(shape, self.literal(end) if end else "")
+        return gbnf_row(self.table.add(prose.part, text), self.literal(rest))
 
     def is_common(self, prose: FreeProse) -> bool:
         """Return whether all places of a text share its states."""

@@ -185,6 +185,9 @@ class FreeProse:
     pointer: str = field(default="#", compare=False)
     """The pointer of the schema of an argument, e.g. "#/properties/s"; it does not affect
     equality."""
+    quote: str = field(default="", compare=False)
+    """The closing quote, e.g. "'", with which each of its closes begins; it does not affect
+    equality."""
 
     @property
     def is_filled_argument(self) -> bool:

@@ -298,6 +298,7 @@ def string_ways(
         shape=inner if has_keywords and not filled else None,
         part="argument",
         pointer=shape.pointer,
+        quote=text.close if text.guard is None else "",
     )
     if text.escape is StringEscape.TABLE:
         prose = replace(prose, exclude=tuple(set(prose.exclude) | _unwritten(text)))

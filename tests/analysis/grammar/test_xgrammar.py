@@ -146,12 +146,10 @@ def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
     analysis = analysis_of("p1-2-python-list")
     written: list[str] = []
     for most in (40, 4000):
-        texts: tuple[dict[str, Json], ...] = (
-            {"maxLength": most},
-            {"pattern": f"^[a-z '-]{{2,{most}}}$"},
-        )
-        bounded: Json = {
-            name: {"type": "string", **text} for name, text in zip("ab", texts, strict=True)
+        pattern = f"^[a-z '-]{{2,{most}}}$"
+        bounded: dict[str, Json] = {
+            "a": {"type": "string", "maxLength": most},
+            "b": {"type": "string", "pattern": pattern},
         }
         saved = tool(
             "save",
@@ -171,6 +169,27 @@ def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
             found = any(accepts(f"{before}{call}") for before in ("", "<|tool_call_start|>"))
             assert found is is_valid, call
     assert written[0] == written[1]
+
+
+def test_pattern_before_several_closes_is_written_once() -> None:
+    """Each copy of the pattern of a URI takes xgrammar some 450 states."""
+    page: Json = {"type": "string", "format": "uri"}
+    analysis = analysis_of("g1-pseudo-json")
+    once, often = (
+        analysis.grammar([tool("get", properties)], tool_choice="required").structural_tag()
+        for properties in (
+            {"a": page},
+            {"a": page, "b": page, "c": {"type": "array", "items": page}},
+        )
+    )
+    assert json.dumps(once).count("nrest") == json.dumps(often).count("nrest") > 100
+    accepts = read_by_xgrammar(often)
+    for last, is_valid in (("b:c/d", True), ("b", False)):
+        values: dict[str, Json] = {"a": "x:y", "b": "x://y?z", "c": ["x:y", last]}
+        call = analysis.format.write(Message("", calls=(ToolCall("get", values),)))
+        call = call[call.index("<|tool_call>") :]
+        taken = [size for size in range(len(call) + 1) if accepts(call[:size])]
+        assert bool(taken) is is_valid, call
 
 
 BOOK_TOOL = (tool("book", {"room": {"type": "string"}, "days": {"type": "integer"}}, "room"),)
