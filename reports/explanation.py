@@ -70,7 +70,8 @@ def explanation_report(explained: ExplainedOutput, text: str, width: int) -> Tex
     """Show the deviations from the template's writing in the order of the text, then the cause."""
     whole = explained.cause.reason is LossReason.NOTHING or explained.cause.rejected
     # If the output is healthy, or only the turn as a whole is not, the cause says it all.
-    drawn: Blocks = [] if whole and not explained.places else departures(explained.places, text)
+    shown = not whole or explained.places
+    drawn: Blocks = [*departures(explained.places, text)] if shown else []
     return report_text([*drawn, *cause_blocks(explained, text)], width)
 
 
