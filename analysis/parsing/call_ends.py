@@ -83,6 +83,7 @@ class AfterArguments:
                 return True
             if (yield from self._closes_section(ahead)):
                 return True if (yield from self._over(ahead)) else None
+            # Another text follows all closers. With the first one missing, it is not their place.
             return None if begun == 1 else False
 
         return goes_on
@@ -106,6 +107,7 @@ class AfterArguments:
 
         It looks ahead with another cursor, so `ahead` does not move.
         """
+        # Only for a closer such as `)</calls>`: a sign, and a marker behind it.
         if len(self._closes) < _PAIR or is_unit(self._closes[0]):
             return False
         # Only the text after the sign shows whether it closes, and that is unread yet.
@@ -121,6 +123,7 @@ class AfterArguments:
     def _calls(self, ahead: TextLookahead) -> Reading[bool]:
         """Return whether a call of an offered tool begins here."""
         section, opening = self._section, self._opening
+        # Separator and section opener may be missing: only the opener of one call decides.
         if section.separator.units:
             yield from ahead.row(section.separator.units)
         if section.open.units:
@@ -145,6 +148,7 @@ class AfterArguments:
                 return True
             yield from ahead.space()
             word = yield from ahead.word(_WORD, _LONGEST_WORD)
+            # An id such as "functions.ping:0" contains the name.
             carries = (
                 isinstance(item, SingleWord) and item.slot is RowSlot.ID and naming is not None
             )

@@ -144,6 +144,7 @@ def lookalike_pattern(marker: str) -> str:
     """
     pieces = [rf"(?=[{re.escape(_OPENING)}])"] if marker[:1] in _OPENING else []
     parts = [*filter(None, re.split(r"(\W+)", marker))]
+    # Words have to match exactly; only the signs between them may differ.
     for at, piece in enumerate(parts):
         if _BRACKETED.search(piece) is None:
             pieces.append(r"[^\S\n]+" if piece.isspace() else re.escape(piece))
@@ -298,6 +299,7 @@ class CallRecovery:
         tokens, at = self._markup_run(text, 0)
         guessed = closed = False
         unmarked = 0
+        # Markup and calls in turn, up to another text or the end.
         while (
             unmarked < _MOST_UNMARKED and (found := self._find_call(text, at, schemas)) is not None
         ):
@@ -311,6 +313,7 @@ class CallRecovery:
             end = behind[cut - 1].end if cut else found.end
             if cut == len(behind) and self._is_end(text, at):
                 at = end = len(text)
+            # Of the replaced look-alikes, those of this call: behind the call before it.
             since = calls[-1].end if calls else 0
             swapped = (f"`{old}` for `{new}`" for at_, old, new in moves if since <= at_ < end)
             how = (*dict.fromkeys(swapped), *how)
@@ -372,6 +375,7 @@ class CallRecovery:
     def _is_end(self, text: str, at: int) -> bool:
         """Return whether a text ends here, or in the front of a closer of calls."""
         rest = text[at:]
+        # A single character, such as `<`, may begin anything.
         return not rest or (
             len(rest) > 1 and any(closer.startswith(rest) for closer in self._closers)
         )
@@ -448,6 +452,7 @@ class CallRecovery:
         tape, collector = _whole(text[at:], bounded=self.bounded), _collector(schemas)
         nothing = TemplateLiteral()
         call = replace(self._json, before=nothing, after=nothing)
+        # Accept any name here: one such as `functions.ping` is looked up below.
         around = replace(self._around, offered=None, stops=(), tentative=False)
         reader = JsonReader(tape, call, around, collector)
         if _reading_result(reader.read()) is not CallEnd.CLOSED:
@@ -480,12 +485,14 @@ class CallRecovery:
         ends = [at, *(token.end for token in gap)]
         ways = (self._own, self._read_object, self._keywords, self._read_tags)
         for way in ways:
+            # All of the gap may be markup, or its last pieces may begin the arguments.
             for count in range(len(gap), -1, -1):
                 found = way(text, _behind_space(text, ends[count]), name, part)
                 if found is not None:
                     ids = [
                         token.text
                         for token in gap[:count]
+                        # A word that is no literal of the format, e.g. `call_1`.
                         if not token.own and _ID.fullmatch(token.text)
                     ]
                     yield found._replace(
@@ -561,6 +568,7 @@ class CallRecovery:
         """Read arguments that are keywords of a call in Python; those by position are guessed."""
         if not text.startswith("(", at):
             return None
+        # Strings may hold brackets, so the first one at which Python parses it closes the call.
         for tried, close in enumerate(re.finditer(r"\)", text[at:])):
             if tried > _MOST_TRIED:
                 return None
@@ -577,6 +585,7 @@ class CallRecovery:
                 continue
             properties = part.schema.get("properties") if is_mapping(part.schema) else None
             keys = list(properties) if is_mapping(properties) else []
+            # More values than parameters, or a parameter that is given twice.
             if len(given) > len(keys) or values.keys() & {*keys[: len(given)]}:
                 return None
             values = {**dict(zip(keys, given, strict=False)), **values}
@@ -596,6 +605,7 @@ class CallRecovery:
             pair = next((match for match in matches if match and match["key"] in part.names), None)
             if pair is None or pair["key"] in values:
                 break
+            # A value may stand on lines of its own: "<a>\n1\n</a>".
             written = pair["value"].removeprefix("\n").removesuffix("\n")
             kinds = part.member(pair["key"]).kinds
             values[pair["key"]] = decode_typed(written, kinds, json_notation())

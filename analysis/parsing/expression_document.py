@@ -172,6 +172,7 @@ def _item(item: RowItem) -> ItemDocument:
         case ArgumentList():
             return ItemDocument(slot=RowSlot.ARGUMENTS)
         case _:
+            # A `SingleWord`, e.g. an id.
             return ItemDocument(slot=item.slot)
 
 

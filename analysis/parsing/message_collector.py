@@ -87,6 +87,7 @@ class CallIds:
 
     def __call__(self, name: str, index: int) -> str:
         """Make an id for a call of this function, with this number in its message."""
+        # Only the makers that callers pass look at them.
         del name, index
         if self._source is not None:
             return "".join(self._source.choices(_SIGNS, k=_LENGTH))
@@ -322,6 +323,7 @@ class MessageCollector:
             prose.waiting = ""
         self.deferred = ""
         prose_kinds = (DeltaKind.REASONING, DeltaKind.CONTENT)
+        # The prompt has this text already, so a client must not get it as an answer.
         self._deltas = [delta for delta in self._deltas if delta.kind not in prose_kinds]
         self._prompted, self._prompt_end = tape, tape.position + tape.left()
         self.strays = False
@@ -405,6 +407,7 @@ class MessageCollector:
         """
         for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
             if emit == take:
+                # Held reasoning adds no delta until it closes.
                 if take == self.reasoning and self._held_reasoning is not None:
                     return plain_sink(emit)
                 if prose.fresh or self._prompted is not None or self.deferred:
@@ -527,9 +530,11 @@ class MessageCollector:
         if not isinstance(declared, dict):
             return
         for key in declared:
+            # Readers write each key with a colon and a blank behind it.
             lost = key in text and f'"{key}": ' not in call.arguments
             if lost and holds_entry(text, key):
                 call.status = self.status = Status.MALFORMED
+                # Drop its copy with the old status; `closed_calls` makes another one.
                 del self._closed_calls[len(self._read_calls) - 1 :]
                 return
 
@@ -592,6 +597,7 @@ class MessageCollector:
         `skipped` is the number of characters that the prompt wrote.
         """
         partial = self._open_call(Status.CUT)
+        # Reasoning that is inline or raw is in the content.
         reasoning = None if self._reasoning is self._content else self._reasoning.text()
         return ParsedMessage(
             self._content.text(),
@@ -609,6 +615,7 @@ class MessageCollector:
 
     def _status(self, *, complete: bool, unfinished: bool) -> Status:
         """Return the worst status of the text and its calls."""
+        # The worst case first: the first that applies is the status.
         if self._call is not None or not complete:
             return Status.CUT
         if self.needs_all and not self._read_calls:

@@ -68,9 +68,11 @@ def missing_end(turn: TurnTree, spans: Sequence[Span]) -> str:
     ends: list[str] = []
     for row in turn.strict.rows:
         parts = [item.part for item in row.items if isinstance(item, PartBody)]
+        # Count only the rows that end with the part read last.
         ends += [row.end.core] if (parts[-1] if parts else None) is last else []
     if not ends:
         return turn.ends[0].core if turn.ends else ""
+    # If a row stops here without an end, none is missing.
     return ends[0] if all(ends) else ""
 
 
@@ -95,6 +97,7 @@ class TurnStream(SearchingStream):
         self._reading = reader.read(self._tape, collector)
         self._skipped = len(prefill)
         if prefill:
+            # Start the reader, and let it read the prefill as if the model had written it.
             next(self._reading, None)
             self._tape.still = None
             self._tape.feed(prefill)
@@ -164,6 +167,7 @@ class TurnStream(SearchingStream):
             return self._take_deltas(lane) if kind is None else [Delta(kind, text, lane.index)]
         hold = tape.hold
         if hold is not None:
+            # A reader waits for the closer of a call, or for as much text as it waits at most.
             held = tape.text = tape.text + text
             if len(held) < hold.most and hold.wanted not in held:
                 return []
@@ -181,6 +185,7 @@ class TurnStream(SearchingStream):
             tape.text += text
         still = tape.still
         if still is not None:
+            # E.g. in the middle of "<tool_call>", where the reader would only wait again.
             if still():
                 return []
             tape.still = None
@@ -207,6 +212,7 @@ class TurnStream(SearchingStream):
             self._tape.text += text
             next(self._reading, None)
             return self._collector.take()
+        # All of it is held until more text comes.
         if not passed:
             return []
         if lane.quote is not None:
@@ -244,6 +250,7 @@ class TurnStream(SearchingStream):
         self._tape.complete = complete
         next(self._reading, None)
         self._collector.end(complete=complete)
+        # No reader takes it any more, but each character belongs to a span.
         rest = self._tape.left()
         if rest:
             self._tape.take(rest, SpanKind.JUNK)

@@ -105,6 +105,7 @@ class JsonContent:
         while True:
             limit = self._limit(tape)
             end = scan.read(tape.text, tape.at, limit)
+            # The scan waits at a last backslash, but no more text comes.
             end = limit if tape.closed and not scan.complete else end
             collector.content(tape.take(end - tape.at, SpanKind.CONTENT))
             if scan.complete or tape.closed or self._ends.find(tape.text, tape.at) is not None:
@@ -118,8 +119,10 @@ class JsonContent:
         """Return whether an object or an array comes, not a marker in brackets."""
         while True:
             rest = tape.text[tape.at :].lstrip()
+            # E.g. `[TOOL_CALLS]`, which is not an array.
             if rest[0] not in "{[" or rest.startswith(self._marks):
                 return False
+            # E.g. `[TOOL`, which may become that marker.
             if tape.closed or not any(mark.startswith(rest) for mark in self._marks):
                 return True
             yield
@@ -147,6 +150,7 @@ class _Scan:
                 return match.start()
             if char == '"':
                 self.quoted = not self.quoted
+            # An escape matches with the character behind it, and is no bracket.
             elif not self.quoted and len(char) == 1:
                 self.depth += 1 if char in "{[" else -1
                 self.complete = self.depth <= 0
@@ -190,6 +194,7 @@ def read_prose(
             return None
         if found is None:
             tape.pass_by(stops.lane(kind, emit, begun=joints.begun))
+        # A lane holds the front of a stop by itself.
         if tape.lane is None:
             left = tape.at < len(tape.text)
             tape.still = (left and joints.while_begun(tape)) or stops.while_begun(tape)

@@ -89,6 +89,7 @@ class ChannelFrame(Struct, frozen=True):
         """Return whether the words of an opening are those with which the template opens a part."""
         words = opening.rpartition(self.first)[2].removesuffix(self.last).split()
         known = (other.split() for other, opened in self.opened.items() if opened is part)
+        # The first words alone: others may follow, as in `commentary to=functions.f`.
         return any(words[:1] == other[:1] for other in known)
 
     def means(self, opening: str) -> TurnPart:
@@ -97,6 +98,7 @@ class ChannelFrame(Struct, frozen=True):
         Unknown words open content.
         """
         words = opening.removeprefix(self.first).removesuffix(self.last).strip()
+        # "final" begins the words "final json", but not "finally".
         known = [word for word in self.opened if re.match(rf"{re.escape(word)}(?!\w)", words)]
         return self.opened[max(known, key=len)] if known else TurnPart.CONTENT
 
@@ -122,6 +124,7 @@ def _frame_of(turn: TurnTree) -> ChannelFrame | None:
             frames.setdefault(markers, {}).setdefault(words, part)
     for markers, parts in frames.items():
         opened = {words: part for words, part in parts.items() if part is not TurnPart.CALLS}
+        # With one opening alone, nothing shows that the words between its markers vary.
         if len(parts) > 1 and opened:
             called = (words.split()[0] for words in parts if words and words not in opened)
             channels = tuple(dict.fromkeys(called))
@@ -141,6 +144,7 @@ def _openings(turn: TurnTree) -> Iterator[tuple[TemplateLiteral, TurnPart]]:
         yield turn.calls.open, TurnPart.CALLS
         if isinstance(turn.calls.call, RowCall):
             for item in turn.calls.call.row:
+                # Literals behind the arguments close a call, and open no part.
                 if isinstance(item, ArgumentList):
                     break
                 if isinstance(item, TemplateLiteral):
@@ -187,6 +191,7 @@ class RecipientSearch:
             for start in starts:
                 for length in self._names.lengths:
                     end = start + length
+                    # Not within a longer name: `ping` is not called by `to=functions.ping_all`.
                     if header[start:end] in self._names.names and not _NAME_SIGN.match(header, end):
                         return FoundName(start, end)
                 named = self._names_any and header.endswith(self._space, 0, start)
@@ -301,6 +306,7 @@ def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterat
     call, separator = section.call, section.separator
     if not separator.core or call_open(call).core:
         return
+    # Sorted, since the order of a set differs between processes.
     for name in sorted(offered or ()):
         if isinstance(call, RowCall):
             texts = {f"{name}{text}" for text in _begin(call.row[1])}
@@ -308,6 +314,7 @@ def listed_calls(section: CallSection, offered: frozenset[str] | None) -> Iterat
             texts = {f'{{"{name}":'}
         else:
             texts = {f'{{"{call.name_field}":{space}"{name}"' for space in ("", " ")}
+        # Models write other whitespace than the template, e.g. `},{` for `}, {`.
         for space in dict.fromkeys((separator.after, "", " ", "\n")):
             yield from (f"{separator.core}{space}{text}" for text in sorted(texts))
 
@@ -420,6 +427,7 @@ def _reasoning_stops(turn: TurnTree, *, calls: bool, content: bool) -> Texts:
         if content and literal.is_marked and literal.core != block.open.core:
             for header in headers:
                 yield literal.before, header + literal.core, StopMark.CONTENT
+    # An end with words in it may be a text of the reasoning.
     yield from (_stop(end, StopMark.END) for end in turn.ends if end.is_marker)
     if calls:
         yield from _calls_in_reasoning(turn)
@@ -440,6 +448,7 @@ def _calls_in_reasoning(turn: TurnTree) -> Texts:
         texts: Sequence[str] = ()
         if literal.noticed_by_marker:
             texts = (literal.trigger,)
+        # An opener that does not begin with its marker counts only as a whole.
         elif literal is section.open and literal.markers:
             texts = spaced_spellings(literal.core)
         for text in texts:
@@ -551,6 +560,7 @@ def markup_joints(
             or first.written_before(text, found, 0)
         ):
             return ""
+        # Each next stop has to come right behind the last one, whitespace aside.
         while found.label is not StopMark.CALLS:
             rest = text[found.end :].lstrip()
             at = len(text) - len(rest)
@@ -575,6 +585,7 @@ def _joint_texts(turn: TurnTree, before: TurnPart | None) -> Iterator[str]:
     calls = turn.strict.calls
     opening = "" if calls is None else f"{calls.section_open}{written_start(calls.row)}"
     for row in turn.strict.rows:
+        # The text between two parts is collected, and kept if the first is the wanted one.
         last: TurnPart | None = None
         text = ""
         if turn.calls is None and row.has(TurnPart.CALLS):
@@ -589,6 +600,7 @@ def _joint_texts(turn: TurnTree, before: TurnPart | None) -> Iterator[str]:
                 begun = opening.lstrip().removeprefix(item.written_start.lstrip())
                 core = text[: len(text) - len(begun)]
                 bare = core if begun[:1].isalnum() else core.rstrip()
+                # E.g. "</think>\n\n" and "<call>", with both line breaks, with one, and with none.
                 yield from (core[:end] + begun for end in range(len(bare), len(core) + 1))
             elif last is before:
                 yield text
@@ -611,8 +623,10 @@ def _with_signs(turn: TurnTree, stops: list[tuple[str, str, StopMark]]) -> Texts
         return
     calls = tuple(text for _, text, mark in stops if mark is StopMark.CALLS)
     if is_marked(section):
+        # Models also write calls as a list, e.g. `[<tool_call>`, whose bracket is no content.
         yield from ((section.space, f"[{text}", StopMark.CALLS) for text in calls)
     for text, begins_line in _signs(section):
+        # With the whole opener, the call is found already.
         if not text.startswith(calls):
             yield section.space, text, StopMark.SIGN_OF_LINE if begins_line else StopMark.SIGN
 
@@ -634,6 +648,7 @@ def _signs(section: CallSection) -> Iterator[tuple[str, bool]]:
         words = _words_behind(call_open(call).core)
         yield from ((text, True) for text in filter(None, [words]))
     field = call.name_field if isinstance(call, JsonCall) else ""
+    # E.g. `{"name"`, and `[{"name"` for a list.
     for space in _SPACES:
         yield from ((f'{list_}{{{space}"{field or "name"}"', True) for list_ in ("", "["))
 
@@ -672,8 +687,10 @@ def is_telling(text: str) -> bool:
 def _lookalikes(marker: str) -> Iterator[str]:
     """Return the spellings with other bars by which a reader notices a misspelled marker."""
     if any(bar in marker for bar in BARS):
+        # E.g. `<｜x｜>` for `<|x|>`.
         yield from (re.sub(f"[{BARS}]", bar, marker) for bar in "|｜‖" if bar not in marker)
     elif re.fullmatch(r"<\w+>", marker):
+        # E.g. `<|x|>` for `<x>`.
         yield from (f"<{bar}{marker[1:-1]}{bar}>" for bar in "|｜")
 
 

@@ -363,6 +363,7 @@ class TextTape:
         if not spans or spans[-1].kind is not _MARKUP:
             spans.append(_Growing(offset + at, offset + end, _MARKUP))
         spans[-1].end = offset + end
+        # They become spans of their own once somebody reads the spans.
         spans[-1].inner.append((offset, parts))
         self.at = end
         if self._recorded is not None:
@@ -378,6 +379,7 @@ class TextTape:
 
     def hold_for(self, wanted: str, most: int) -> None:
         """Let the reader wait until a text is there, or `most` characters are."""
+        # Drop what was taken: `TurnStream.feed` counts and searches all that is left as held.
         self.offset += self.at
         self.text, self.at = self.text[self.at :], 0
         self.hold = TextHold(wanted, most)
@@ -385,6 +387,7 @@ class TextTape:
     def put_back(self, text: str) -> None:
         """Put back the text taken last, to be read in another way; nothing may be recorded then."""
         start = self.position - len(text)
+        # The letter is put back with the text, and may be content this time.
         if self.junk_letter is not None and self.junk_letter >= start:
             self.junk_letter = None
         if len(text) <= self.at:
@@ -420,6 +423,7 @@ class TextTape:
             if kind is SpanKind.JUNK and self.junk_letter is None:
                 # A call beyond the allowed number: its name has letters.
                 self.junk_letter = start
+        # What lies behind `end` keeps its kind, and is added again at the end.
         while spans and spans[-1].end > end:
             last = spans.pop()
             later.append(_Growing(max(last.start, end), last.end, last.kind))

@@ -54,11 +54,13 @@ class IdentityCache(Generic[Made]):
         Two threads may make the same value at once: the first one is kept.
         """
         case = (tuple(map(id, owners)), key)
+        # Without the lock: a value that is found changes nothing while the cache is small.
         known = self._cache.get(case)
         if known is not None:
             if 2 * len(self._cache) > self._most:
                 # Only a cache that fills up needs to know what was used last.
                 with self._lock:
+                    # Stored again, in case another thread has dropped it meanwhile.
                     self._cache[case] = known
                     self._cache.move_to_end(case)
             return known[0]
@@ -87,6 +89,7 @@ class CallSchemas:
         part = self._parts.get(name)
         if part is None:
             part = _parameters_of(self._schemas.get(name))
+            # Not for names that a model made up, since there is no end of them.
             if name in self._schemas:
                 self._parts[name] = part
         return part
@@ -99,6 +102,7 @@ def _parameters_of(schema: Json) -> SchemaPart:
     try:
         known, part = _kept_part(encode(schema))
     except (TypeError, ValueError, RecursionError):
+        # It cannot be written as JSON, e.g. with an object of a caller's class in it.
         return SchemaPart.of(dict(schema))
     # Schemas that differ only to Python, such as a tuple and a list, must not be confused.
     return part if known == schema else SchemaPart.of(dict(schema))
@@ -230,6 +234,7 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
 
     Raises RequestError for an unknown option, and for a value of another type.
     """
+    # Nearly always a list: the abstract class takes longer to ask.
     if type(tools) is not list and (
         tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes))
     ):
@@ -267,9 +272,11 @@ def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) 
     offered = None if tools is None else _schemas_by_name(tools)
     chosen = _chosen_tool(choice, offered)
     if chosen is not None and offered is not None:
+        # A named tool excludes all others.
         offered = {chosen: offered[chosen]}
     return ParserRequest(
         tools=offered,
+        # An empty list offers no tool; without a list any function may be called.
         calls=choice != "none"
         and offered != {}
         and (fields.json_schema is None or tools is not None),
@@ -323,6 +330,7 @@ def _name_and_schema(at: int, tool: object) -> tuple[str, Json]:
             hint='give an object such as {"type": "object", "properties": …}',
         )
     schema: Json = function.get("parameters")
+    # A schema of true or false names no parameters, as if there were none.
     return name, None if isinstance(schema, bool) else schema
 
 

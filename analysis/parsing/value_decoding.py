@@ -115,6 +115,7 @@ class ValueDecoder(_Cursor):
             if word and self._takes(word):
                 self.mixed |= word not in (notation.true, notation.false, notation.null)
                 return value
+        # The markers around a number may be missing.
         self._takes(notation.number.open.strip())
         match = _NUMBER.match(self.text, self.at)
         if match is None:
@@ -147,6 +148,7 @@ class ValueDecoder(_Cursor):
 
     def _close_of(self, close: str, escapes: tuple[str, ...]) -> int:
         """Return the offset of a string's closer that is not inside an escape."""
+        # The longest first: an escape such as `\"` contains the closer.
         words = sorted({close, *escapes}, key=len, reverse=True)
         for match in re.compile("|".join(map(re.escape, words))).finditer(self.text, self.at):
             if match.group() == close:
@@ -416,7 +418,9 @@ def decode_typed(
     except UnreadableValueError:
         return _number(text, types)
     if types is None:
+        # The text itself, with its quotes: no schema says that they enclose a string.
         return value if not isinstance(value, str) else text
+    # JSON Schema counts 3.0 as an integer.
     if isinstance(value, float) and value.is_integer() and "number" not in types:
         value = int(value) if "integer" in types else value
     for name, kinds in _TYPES:
@@ -661,6 +665,7 @@ def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
     types = schema.kinds
     if types == STRING_ONLY:
         return notation.string.read(text)
+    # A container without members is written as nothing, e.g. `<items></items>`.
     if not text.strip() and types is not None:
         if "array" in types:
             return []
