@@ -165,6 +165,7 @@ def _argument(object_text: str) -> str:
 
     So ``{"city": "Oslo", "stay": {"days":`` is in ``stay``, and in none before its colon.
     """
+    # Only members of the outermost object count, at depth 1.
     depth, text, member = 0, "", ""
     for sign in _OF_JSON.findall(object_text):
         if sign in "{[":
@@ -173,6 +174,7 @@ def _argument(object_text: str) -> str:
             depth -= 1
             member = member if depth > 1 else ""
         elif depth == 1 and sign[0] == '"':
+            # A whole string ends a value, or is the next key; a begun one is being written.
             whole = sign[1:].endswith('"')
             text, member = sign, "" if whole else member
         elif depth == 1:
@@ -222,6 +224,7 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
     ends = {tokens.guidance.eos_token, *tokens.ends}
     bias = matcher.compute_logit_bias()
     found = [token for token, allowed in enumerate(bias) if allowed and token not in ends]
+    # E.g. in free text, where most tokens may come.
     if len(found) > _FEW * _SOME:
         return (), len(found)
     spelled = {tokens.bytes_of(token): token for token in found}
@@ -238,6 +241,7 @@ def _next(matcher: LLMatcher, tokens: TextTokens) -> tuple[tuple[str, ...], int]
     for text in shortest:
         onward = matcher.deep_copy()
         onward.try_consume_tokens([spelled[text]])
+        # Go on as long as only one text may come, e.g. from " to" to " to=functions.".
         forced = b"" if onward.is_stopped() else onward.compute_ff_bytes()
         ways.append((text + _spell_tokens(forced, tokens)).decode(errors="ignore"))
     return tuple(way for way in ways if way), len(found)

@@ -129,14 +129,17 @@ _OF_ALL = ("const", "enum", "not", "if", "$dynamicRef", "$recursiveRef")
 def _constraint_of(reader: SchemaReader, schema: Json, kind: JsonType) -> tuple[Schema, str] | None:
     """Return a keyword that constrains values of a type, with its schema, or None."""
     found = reader.resolved(schema)
+    # The reader takes texts for this type, which the schema does not even allow.
     if kind not in reader.kinds(found):
         return found, next((keyword for keyword in ("type", *_OF_ALL) if keyword in found), "type")
     options = reader.options(found)
     if len(options) > 1:
         fitting = [option for option in options if kind in reader.kinds(option)]
         constraints = [_constraint_of(reader, option, kind) for option in fitting]
+        # An option without a constraint allows all values of the type.
         return None if None in constraints else constraints[0]
     (only,) = options
+    # The only null is allowed.
     if kind is JsonType.NULL:
         return None
     for keyword in (*_OF_ALL, *_OF_KIND.get(kind, ())):
@@ -247,6 +250,7 @@ def _in_tokens(way: Path, firsts: Sequence[Item]) -> Path | None:
     if beside is None:
         return way
     keywords = beside.schema.keys() - _ANNOTATIONS if isinstance(beside.schema, dict) else ()
+    # A type without keywords allows the constant already.
     return None if not keywords else (JsonValue({"const": value}, beside.style), *way[1:])
 
 

@@ -64,6 +64,7 @@ class CodePoints(Struct, frozen=True):
             gaps.append((start, first - 1))
             start = last + 1
         gaps.append((start, LAST))
+        # Nothing lies before a range that begins at 0, or behind one that ends at `LAST`.
         return CodePoints(_normal(gap for gap in gaps if gap[0] <= gap[1]))
 
     @property
@@ -85,6 +86,7 @@ def _bounds(item: str | tuple[int, int]) -> tuple[int, int]:
 def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     joined: list[tuple[int, int]] = []
     for first, last in sorted(_without_surrogates([*ranges])):
+        # Ranges that touch become one, e.g. a-c and d-f.
         if joined and first <= joined[-1][1] + 1:
             joined[-1] = (joined[-1][0], max(joined[-1][1], last))
         else:
@@ -95,6 +97,7 @@ def _normal(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 def _without_surrogates(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     low, high = SURROGATES
     found: list[tuple[int, int]] = []
+    # A range across the surrogates becomes two.
     for first, last in ranges:
         if first < low:
             found.append((first, min(last, low - 1)))

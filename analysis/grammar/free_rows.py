@@ -66,6 +66,7 @@ def _widen_rows(turn: TurnTree, marked: bool, parallel: bool) -> tuple[StrictRow
         # Without markers, only the text between content and calls separates them: require it.
         reads = _reading(turn)
         return tuple(row for row in rows if row in turn.strict.rows or reads(row))
+    # Over a copy, since each row adds others.
     for row in tuple(rows):
         rows.update(dict.fromkeys(_with_texts(turn, row)))
     frame = channel_frame(turn)
@@ -127,6 +128,7 @@ def _with_leads(row: StrictRow, lead: str) -> Iterator[StrictRow]:
 
 def _reading(turn: TurnTree) -> Callable[[StrictRow], bool]:
     """Return the check that the parser reads a sample of a row as its parts, without a repair."""
+    # With the tool of the sample alone: the result is cached whatever tools are offered.
     parser = OutputParser(replace(turn, offered=frozenset({_CALL.name})))
     sample, calls = dict(_SAMPLES), turn.strict.calls
     if calls is not None:
@@ -139,11 +141,13 @@ def _reading(turn: TurnTree) -> Callable[[StrictRow], bool]:
         if any(body.part not in sample for body in bodies):
             return False
         pieces = (
+            # Without the beginning that the prompt has written.
             item if isinstance(item, str) else sample[item.part].removeprefix(item.written_start)
             for item in row.items
         )
         message = parser.parse("".join(pieces))
         parts = [body.part for body in bodies]
+        # Compared without whitespace, since a row may have any around a text.
         spoken = _SAMPLES[TurnPart.CONTENT] * parts.count(TurnPart.CONTENT)
         return (
             message.status in {Status.OK, Status.UNFINISHED}
@@ -167,6 +171,7 @@ def _without_reasoning(turn: TurnTree) -> tuple[StrictRow, ...]:
     rests = [row_after_reasoning(row, turn.reasoning.close.core) for row in turn.strict.rows]
     found: dict[StrictRow, None] = {}
     for rest in rests:
+        # In a row without reasoning, a model can leave it out already.
         if rest is None:
             return ()
         # Whitespace after the closer belongs to it, but let a model write it here all the same.

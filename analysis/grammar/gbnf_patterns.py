@@ -264,6 +264,7 @@ class _ClosedText:
                 return self._rows((*parts, *rest))
             case RegexChoice(options):
                 return self._rows(*((option, *rest) for option in options))
+            # Written out, a large count would have the rest of the text at each of its places.
             case RegexRepeat(_, least, most) if max(least, most or 0) > _FEW:
                 return [_row(self.writer.write(first), self.onward(rest))]
             case RegexRepeat():
@@ -278,12 +279,14 @@ class _ClosedText:
         if filled is None or most == 0:
             return self._rows(rest)
         fewer = replace(first, least=max(least - 1, 0), most=most and most - 1)
+        # The rest at once, or the item and then one time less of it.
         ways = [rest] if not least or may_be_empty else []
         ways.append((filled, fewer, *rest))
         if least or most is not None:
             return self._rows(*ways)
 
         def loop(name: str) -> str:
+            # Known before its rows, which begin with the same parts again.
             self.rows_by_parts[first, *rest] = [name]
             return " | ".join(self._rows(*ways))
 

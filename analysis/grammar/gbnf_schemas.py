@@ -63,6 +63,7 @@ def wish_for(pointer: str) -> str:
     named, item = "json", False
     tokens = pointer.split("/")[1:]
     for at, token in enumerate(tokens):
+        # The last name on the way counts: `#/properties/trip/properties/city` is `city`.
         if at and tokens[at - 1] in _NAMED:
             named, item = token, False
         elif token in _ITEMS:
@@ -111,6 +112,7 @@ class Converter:
         key = json.dumps(option.schema)
         if key in self._expressions:
             return self._expressions[key]
+        # It contains itself: only then it needs a rule's name before it is written.
         if key in self._open:
             self._open[key] = self._open[key] or self.rules.reserve(wish_for(option.pointer))
             return self._open[key]
@@ -184,6 +186,7 @@ class Converter:
                 if numbers is None:
                     return None
                 free = not any(keyword in schema for keyword in NUMBER)
+                # All integers without bounds share the rule `integer`.
                 return self.rules.add(kind if free else wish, numbers)
 
     def _rule(self, wish: str, body: str | None) -> str | None:
@@ -308,11 +311,13 @@ def schema_rules(schema: Json, rules: GbnfRules, style: JsonStyle) -> str:
     """
     known = _CONVERSIONS.of(
         (),
+        # By its text: the same schema is another object in each request.
         (type(rules), rules.longest_count, style, repr(schema)),
         lambda: _conversion(schema, rules.recorder(), style),
     )
     names: dict[str, str] = {}
     rules.replay(known.steps, names)
+    # The expression may be a rule, which the table may have given another name.
     return names.get(known.expression, known.expression)
 
 

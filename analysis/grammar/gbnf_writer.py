@@ -107,6 +107,7 @@ class GbnfWriter:
         self.table = table
         self.tokens = tokens
         self.names: dict[str, str] = {}
+        # Reserve all names first, since rules refer to each other.
         for name in rules.rules_by_name:
             table.section = f"call of {rules.tools[name]}" if name in rules.tools else "calls"
             self.names[name] = table.reserve(name)
@@ -249,6 +250,7 @@ class GbnfWriter:
             thens: dict[str, list[str]] = {}
             for exit_ in exits:
                 thens.setdefault(exit_.close, []).append(self.node(exit_.then))
+            # Ways without a close: the text may end anywhere before them.
             ends = thens.pop("", [])
             ways.append(self.text_states(prose, thens, ends, taken))
         return join_alternatives(ways)
@@ -293,6 +295,7 @@ class GbnfWriter:
                 gbnf_row(self.close(close), then) for close, then in zip(thens, behind, strict=True)
             ]
             return gbnf_row(text, join_alternatives([*closes, *ends]))
+        # A rule for each state, by the part of a close or an excluded text that was read last.
         found = exclusion_states(list(thens), (*prose.exclude, *prose.forgiven))
         names = [self.table.reserve(f"{prose.part}{_after(state.read)}") for state in found]
         for name, state in zip(names, found, strict=True):
@@ -405,6 +408,7 @@ class GbnfWriter:
             state = states[at]
             ways: list[str] = []
             for char, to in state.goes.items():
+                # Only the first character is barred.
                 if not at and char in barred:
                     continue
                 if states[to].read == state.read + char and to not in started:

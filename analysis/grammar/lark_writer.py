@@ -95,6 +95,7 @@ NOTHING_WRITTEN = '""'
 
 def grouped_ways(ways: Iterable[tuple[str, str]]) -> list[str]:
     """Group alternatives that share a text or a continuation; the language stays the same."""
+    # `a x`, `b x`, `a y` and `b y` become `(a | b) (x | y)`.
     firsts: dict[str, dict[str, None]] = {}
     for first, rest in ways:
         firsts.setdefault(rest or NOTHING_WRITTEN, {})[first or NOTHING_WRITTEN] = None
@@ -268,6 +269,7 @@ class _LarkWriter:
         """
         if self.open is None:
             return _rule(name)
+        # It contains itself, or lies too deep: it keeps its name, and `take_part` writes it later.
         if name in self.open or len(self.open) > _DEEPEST:
             self.named.append(name)
             return _rule(name)
@@ -349,6 +351,7 @@ class _LarkWriter:
         for at, item in enumerate(items):
             before = items[at - 1] if at else None
             if isinstance(item, LiteralNode) and isinstance(before, PatternNode):
+                # Only to note whether it is ASCII: it becomes a part of a terminal.
                 self.text(item.text)
                 pieces = self.opaque.pieces(item.text)
                 alike = begins_as_escape(item, before)
@@ -436,6 +439,7 @@ class _LarkWriter:
         groups: dict[RuleReference | int | None, list[Node]] = {}
         for at, option in enumerate(options):
             last = option.items[-1] if isinstance(option, SequenceNode) and option.items else option
+            # Group by the last rule; those that end with a text are one group, any other is alone.
             key: RuleReference | int | None = at
             if isinstance(last, LiteralNode):
                 key = None
@@ -538,6 +542,7 @@ class _LarkWriter:
         cuts = [self._cut_close(exit_.close, kept_out) for exit_ in exits]
         signs = text_signs([symbols for symbols, _ in cuts if symbols], kept_out)
         counted = None if prose.shape is None else (prose.shape.least, int(_most(prose) or 0))
+        # Stretches count anew from each sign on, so not exactly.
         if not signs or (counted and self.exact):
             return None
         if prose.shape is not None:
@@ -681,6 +686,7 @@ class _LarkWriter:
         counted: tuple[int, int] | None,
     ) -> str:
         """Write the continuations of a text by its close, and those without a text."""
+        # Closes that go on in the same way if no text stands before them.
         alone_too = {
             symbols for symbols, then in thens.items() if symbols and alone.get(symbols) == then
         }
@@ -752,6 +758,7 @@ class _LarkWriter:
             ),
         )
         name = f"text_{text_mark(key)}"
+        # Written already, for another place with the same text and closes.
         if f"{name}_end" in self.lines:
             return name, found
         for at, steps in found.steps.items():
@@ -923,6 +930,7 @@ def _writer_of(rules: GrammarRules, opaque: OpaqueTokens, *, exact: bool) -> _La
     frame, writer = rules.frame, partial(_LarkWriter, opaque, exact=exact)
     if frame is None:
         return writer().take(rules)
+    # The frame is written once for a format, and each list of tools goes on from a copy.
     begun = _FRAMES.of((frame, opaque), exact, lambda: writer().take(frame))
     return begun.continue_rules().take(rules)
 
@@ -1038,6 +1046,7 @@ def _prose(prose: FreeProse, *, quick: bool) -> str:
         if prose.shape is None or prose.shape.may_hold(text)
     ]
     if prose.exclude and kept_out and not quick:
+        # Wherever they stand in it, not only at its end.
         whole += f" & ~(/{_ANYTHING}(?:{'|'.join(kept_out)})/ {_BYTES})"
     return whole
 
@@ -1055,6 +1064,7 @@ def _behind(terminal: str, tail: str) -> str:
     if not tail:
         return terminal
     if " & " in terminal:
+        # Outside, since the conditions hold for the text without the tail.
         return f"({terminal}) /{tail}/"
     return f"{terminal[:-1]}{tail}/"
 

@@ -257,6 +257,7 @@ def entry_closes(row: Row, container: ContainerNotation, outer: ValueNotation) -
     after = "" if not tail or isinstance(tail[0], RowSlot) else tail[0]
     if text.open:
         follows = after.strip() or container.separator.strip() or container.close.strip()
+        # A quote may stand in a text, but not a quote with this behind it.
         return [text.close + follows]
     openings = dict.fromkeys([entry_opening(row), *map(entry_opening, container.rows)])
     return [after.strip() or container.separator.strip(), *openings]
@@ -328,6 +329,7 @@ class MemberRules:
         self.properties = properties if isinstance(properties, dict) else {}
         wanted = schema.get("required")
         self.required = set(map(str, wanted)) if isinstance(wanted, list) else set[str]()
+        # A member with the schema false has no value.
         named = [name for name, member in self.properties.items() if member is not False]
         unwritten = {name for name in named if not writes(self.properties[name])}
         self.impossible = bool(unwritten & self.required)
@@ -340,6 +342,7 @@ class MemberRules:
         missing = sorted(self.required - set(written))
         if missing:
             others = schema.get(_OTHERS, True)
+            # A name that is required and declared as false.
             never = any(name in self.properties for name in missing)
             self.impossible = self.impossible or never or not writes(others)
             self.properties = {**self.properties, **dict.fromkeys(missing, others)}
@@ -405,6 +408,7 @@ class MemberRules:
     def _in_row(self, straight: list[Path], first: int) -> Node:
         """Make the rule for the members from one on; at least one is required."""
         separator, close = self._parting
+        # `is_ended`: if the close begins with the separator, each member has one behind it.
         row = MemberRow(
             self.table, separator, close, is_ended=close != self.close, opening=self._opening
         )
@@ -443,6 +447,7 @@ class MemberRules:
                     break
         raise_refused(refused)
         if self.more:
+            # The last entry is always that of made-up names.
             found.append(self._made_up())
         return found
 
@@ -513,6 +518,7 @@ class MemberRules:
         if following == len(members):
             return sequence_node(member, LiteralNode(self.close))
         later = self._state(following)
+        # The separator stands before each next member, or behind each member.
         if close == self.close:
             behind = choice_node(sequence_node(LiteralNode(separator), later), *ends)
             one = sequence_node(member, behind)
@@ -611,6 +617,7 @@ class MemberRules:
                     if following not in goes_on:
                         goes_on[following] = join_path(separator, self._state(following))
                     paths.append(join_paths(entry, goes_on[following]))
+            # No required member is left, so the object may end.
             if following > self.last:
                 paths.append(join_paths(entry, close))
         return paths
@@ -640,8 +647,10 @@ class MemberRules:
         for place in range(at, len(self._entries)):
             for entry in self._entries[place]:
                 yield entry, min(place + 1, len(self.names))
+            # Members behind a required one cannot come before it.
             if place < len(self.names) and self.names[place] in self.required:
                 break
+        # A made-up name may come first, and leaves all named members for later.
         if self._mixed and at < len(self.names):
             for entry in self._entries[-1]:
                 yield entry, at

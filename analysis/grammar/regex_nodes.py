@@ -269,6 +269,7 @@ def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
         options.append(RegexSequence())
     ways = _beginnings(regex)
     firsts = sorted({text[0] for text in barred if text})
+    # A barred first character goes on with anything but the rests of these texts.
     for first in firsts:
         one = CodePoints.among(first)
         rests = tuple(rest for points, rest in ways if points & one)
@@ -276,6 +277,7 @@ def without_texts(regex: Regex, texts: Iterable[str]) -> Regex | None:
         left = without_texts(RegexChoice(rests), later) if rests else None
         if left is not None:
             options.append(RegexSequence((SetCharacter(one), left)))
+    # Any other first character goes on as before.
     for points, rest in ways:
         others = points - CodePoints.among("".join(firsts))
         if others:
@@ -373,6 +375,7 @@ def _character(points: CodePoints, escape: Callable[[int], str]) -> str:
         return _ANY
 
     def point(number: int) -> str:
+        # All but letters and digits are escaped, so that no sign has a meaning.
         char = chr(number)
         return char if char.isascii() and char.isalnum() else escape(number)
 

@@ -109,6 +109,7 @@ class _RegexReader:
 
     def group(self) -> Regex:
         if not self.take("?:") and self.source.startswith("?", self.at):
+            # Only named groups are taken: `(?=` and the like look around.
             named = _GROUP_NAME.match(self.source, self.at)
             if named is None or not self.source.startswith(">", named.end()):
                 what = self.source[self.at - 1 : self.at + 3]
@@ -139,6 +140,7 @@ class _RegexReader:
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.take(sign):
                 return counts
+        # Any other `{` is an ordinary character.
         found = _COUNTS.match(self.source, self.at)
         if found is None:
             return None
@@ -157,6 +159,7 @@ class _RegexReader:
         while not self.take("]"):
             first = self.class_atom()
             follows = self.source[self.at : self.at + 2]
+            # The last `-` of a class stands for itself, as in `[a-]`.
             if follows[:1] == "-" and follows not in {"-", "-]"}:
                 self.at += 1
                 first = _range(first, self.class_atom())
@@ -183,13 +186,16 @@ class _RegexReader:
         # `\01` would be octal, which ECMA-262 refuses in Unicode mode.
         if rest in _CONTROLS and not self.source[self.at : self.at + 1].isdigit():
             return CodePoints.among(_CONTROLS[rest])
+        # Outside of a class it is the edge of a word, which is refused below.
         if in_class and rest == "b":
             return CodePoints.among("\b")
+        # `\cJ` is a line feed.
         if rest == "c" and re.match("[A-Za-z]", self.source[self.at : self.at + 1]):
             self.at += 1
             return CodePoints.among(chr(ord(self.source[self.at - 1]) % 32))
         if rest in "xu":
             return self.hexadecimal()
+        # E.g. `\1`, a backreference, or `\p{L}`, a property.
         if rest.isalnum():
             raise PatternError(f"\\{rest} is not supported")
         return CodePoints.among(rest)

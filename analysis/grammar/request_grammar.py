@@ -440,6 +440,7 @@ class Grammar(Shown):
         grammar cannot be written, and says why.
         """
         found = [*map(self._triggers_of, self.turns)]
+        # If one format has no trigger, its calls would be missed.
         return tuple(dict.fromkeys(chain.from_iterable(found))) if all(found) else ()
 
     @cached_property
@@ -479,6 +480,7 @@ class Grammar(Shown):
         rows = (row for turn in self.turns for row in turn.strict.rows)
         texts = [item for row in rows for item in row.items if isinstance(item, str)]
         reasoning = self.turn.reasoning
+        # If the prompt has opened the reasoning, no row has the opening marker.
         return texts if reasoning is None else [*texts, reasoning.open.core, reasoning.close.core]
 
     def _literals(self) -> Iterator[str]:
@@ -492,6 +494,7 @@ class Grammar(Shown):
 
 def _texts_in(value: object) -> Iterator[str]:
     """Return all texts within a value, such as a notation's quotes."""
+    # Before the texts, since members of a StrEnum are texts to Python, but not the template's.
     if isinstance(value, RowSlot | StrEnum):
         return
     if isinstance(value, str):
@@ -537,6 +540,7 @@ def make_grammar(
             "a call is required, and json_schema asks for content",
             hint="pass only one of tool_choice and json_schema",
         )
+    # The tools that say `"strict": true` themselves.
     marked = {
         function["name"]: function.get("strict") is True
         for function in map(tool_function, tools or ())

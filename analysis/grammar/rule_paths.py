@@ -144,9 +144,11 @@ class Brancher:
         rest = self._cut_behind_nodes(rest, marks)
         options: list[Node] = []
         words = [path[0] for path in rest if path and isinstance(path[0], PatternNode)]
+        # Ways with one beginning share it, and branch behind it.
         for same in self._parted(rest, words):
             first = same[0][:1]
             if not first:
+                # One way ends here.
                 options.append(NOTHING)
             elif len(same) == 1:
                 options.append(self._alone(same[0], marks))
@@ -165,6 +167,7 @@ class Brancher:
             return path[0]
         nodes: list[Node] = []
         for at, item in enumerate(path):
+            # A free text is one node with its close and all behind that.
             if isinstance(item, FreeProse):
                 nodes.append(self.branch([path[at:]], marks))
                 break
@@ -196,6 +199,7 @@ class Brancher:
             if text in cuts:
                 cut = cuts[text]
                 rest = self._alone(without_prefix(path[1:], cut), marks)
+                # In a choice of one, so that the two texts are not joined again.
                 path = (path[0], cut, ChoiceNode((rest,)))  # noqa: PLW2901
             found.append(path)
         return found

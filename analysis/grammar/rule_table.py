@@ -68,6 +68,7 @@ class RuleTable:
     def of_tool(self, tool: str, mark: str) -> RuleTable:
         """Return an empty table for the rules of one tool."""
         other = RuleTable(self.brancher.opaque, names_alone=self.names_alone, mark=mark)
+        # With the same brancher, whose cached nodes depend on the tokens alone.
         other.brancher, other.scope = self.brancher, tool
         return other
 
@@ -87,6 +88,7 @@ class RuleTable:
         try:
             self.rules_by_name[ref.name] = make()
         except SchemaError as error:
+            # It has no body, so nothing may refer to it.
             del self._references[key]
             self._refused[key] = error
             raise

@@ -135,6 +135,7 @@ def guidance_schema(schema: Json) -> GuidanceSchema:
     that is malformed.
     """
     words = plain_words(schema)
+    # A plain schema stays as it is, unless it counts a long text.
     if words is not None and words.isdisjoint(_LOOKED_AT):
         try:
             text = _json_text(schema)
@@ -172,6 +173,7 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
             unsettled.append(schema)
     raise_refused(refused)
     text = _AS_JSON(map_schemas(document.root, _guidance_form))
+    # A part with a reference means nothing without the rest of the schema.
     if any(reference for part in unsettled for reference in schema_references(part)):
         return GuidanceSchema(text, source_text, (text,))
     parts = dict.fromkeys(_AS_JSON(map_schemas(part, _guidance_form)) for part in unsettled)
@@ -274,8 +276,10 @@ def _hold(schema: Schema, pointer: str, document: SchemaDocument) -> None:
         if keyword in schema and any(other in schema for other in IN_PLACE):
             raise unwritable_keyword(keyword, pointer, "its scope depends on other schemas")
     if not schema.keys().isdisjoint(STRING_KEYWORDS):
+        # The schemas of an `allOf` come at places of their own.
         own = string_shape(without_keywords(schema, "allOf"), pointer)
         ensure_counted(own, _COUNTED, _COUNTED)
+    # Only to raise for a pattern that cannot be read.
     for source in schema_map(schema, "patternProperties"):
         string_shape({"pattern": source}, pointer)
     if "oneOf" in schema:
@@ -324,6 +328,7 @@ def _hold_counts(schema: Schema, pointer: str) -> None:
         # The other members may be written twice.
         held = least <= len(required) + 1
     else:
+        # One member is required as any of the named ones, see `_needed_counts`.
         held = least <= (1 if closed else len(required))
     if not held and not _is_implied(schema, least):
         raise unwritable_keyword("minProperties", pointer, why)
@@ -353,6 +358,7 @@ def _guidance_form(schema: Schema) -> Json:
     beside: list[Json] = []
     texts = [*_patterns(schema)]
     if texts:
+        # Pattern and format hold together, so that one of them goes into an `allOf`.
         found["pattern"] = texts[0]
         beside.extend({"pattern": text} for text in texts[1:])
     for keyword, meant in UNEVALUATED.items():
@@ -364,6 +370,7 @@ def _guidance_form(schema: Schema) -> Json:
             _anchor_pattern(key): inner for key, inner in patterns.items()
         }
     if "oneOf" in schema:
+        # `_hold` has made sure that no value meets two of them.
         beside.append({"anyOf": schema["oneOf"]})
     beside += _needed_counts(schema, found)
     if beside:

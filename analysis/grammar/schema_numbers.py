@@ -34,6 +34,7 @@ class Interval(Struct, frozen=True):
         """The smallest integer inside, or None without a bound."""
         if self.low is None:
             return None
+        # Above 2 it is 3, as above 2.5; from 2 on it is 2.
         return floor(self.low) + 1 if self.low_open else ceil(self.low)
 
     @property
@@ -70,6 +71,7 @@ class Interval(Struct, frozen=True):
             return None
         if self.low is None or self.low < 0:
             return Interval(Decimal(0), self.high, low_open=True, high_open=self.high_open)
+        # Zero itself does not belong to it.
         return Interval(self.low, self.high, self.low_open or self.low == 0, self.high_open)
 
 
@@ -79,9 +81,11 @@ def number_interval(schema: Schema) -> Interval:
     for keyword in ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum"):
         value = schema.get(keyword)
         if is_number(value):
+            # By its text, since the float 0.1 itself is a longer number.
             bounds[keyword] = Decimal(repr(value))
     low, above = bounds.get("minimum"), bounds.get("exclusiveMinimum")
     high, under = bounds.get("maximum"), bounds.get("exclusiveMaximum")
+    # Of two bounds the closer one counts, and of equal ones the exclusive one.
     low_open = above is not None and (low is None or above >= low)
     high_open = under is not None and (high is None or under <= high)
     return Interval(above if low_open else low, under if high_open else high, low_open, high_open)
@@ -118,6 +122,7 @@ def written_multiples(unit: Fraction, factors: range, interval: Interval) -> Ite
     for factor in factors:
         value = unit * factor
         written = str(int(value)) if value.denominator == 1 else repr(float(value))
+        # The bound itself may be excluded, and a float may be rounded beyond it.
         if interval.holds(Decimal(written)):
             yield written
 
@@ -125,6 +130,7 @@ def written_multiples(unit: Fraction, factors: range, interval: Interval) -> Ite
 def has_number(schema: Schema, *, whole: bool) -> bool:
     """Return whether a number meets a schema; with `whole`, whether an integer does."""
     interval, unit = number_interval(schema), written_unit(schema, whole=whole)
+    # The multiples of 1 are all integers, for which the bounds below are enough.
     if unit is not None and unit != 1:
         factors = multiples_within(unit, interval)
         return factors is None or any(True for _ in written_multiples(unit, factors, interval))

@@ -90,6 +90,7 @@ class NamedMembers:
         if not self.is_name(name):
             return False, self.pointer
         schemas = [self.properties[name]] if name in self.properties else []
+        # A declared name may match a pattern, too: both hold.
         schemas += [self.patterns[source] for source in self.patterns if self.matches(name, source)]
         if not schemas:
             return self.other_place
@@ -155,6 +156,7 @@ class Satisfiability:
     def _flat(self, option: Option, above: frozenset[str]) -> bool:
         schema = option.schema
         if "enum" in schema:
+            # Without the enum, which would compare each value with all of them.
             others = {keyword: held for keyword, held in schema.items() if keyword != "enum"}
             values = keyword_schemas(schema, "enum")
             return any(meets_schema(value, others, self._resolver.flat) for value in values)
@@ -195,6 +197,7 @@ class Satisfiability:
             (item, pointer_below(pointer, "prefixItems", index))
             for index, item in enumerate(keyword_schemas(schema, "prefixItems")[:least])
         ]
+        # One item stands for all behind the prefix, since they have one schema.
         if least > len(needed):
             needed.append((schema.get("items", True), pointer_below(pointer, "items")))
         return all(self.schema(item, place, above) for item, place in needed)
@@ -209,11 +212,13 @@ class Satisfiability:
             return False
         if not all(self.schema(*members.member_schema(name), above) for name in required):
             return False
+        # The number of members that are still missing for `minProperties`.
         room = least - len(required)
         if room <= 0:
             return True
         optional = (name for name in members.known if name not in required)
         room -= sum(self.schema(*members.member_schema(name), above) for name in optional)
+        # There is no end of made-up names.
         return room <= 0 or self._has_others(members, above)
 
     def _has_others(self, members: NamedMembers, above: frozenset[str]) -> bool:

@@ -136,6 +136,7 @@ def _check_choices(schema: Schema, pointer: str) -> None:
     """Raise SchemaError for unions beside unions, whose options multiply."""
     if schema.keys().isdisjoint(_MULTIPLIED):
         return
+    # The unions of a schema and of its `allOf` apply at once.
     parts = [schema, *(part for part in keyword_schemas(schema, "allOf") if isinstance(part, dict))]
     unions = (len(keyword_schemas(part, union)) for part in parts for union in ("anyOf", "oneOf"))
     sizes = [size for size in unions if size > 1]
@@ -156,6 +157,7 @@ _MULTIPLIED = frozenset({"allOf", "anyOf", "oneOf"})
 def malformed_keyword(schema: Schema) -> str | None:
     """Return the first keyword whose value is not of its kind, but for the schemas in it."""
     for keyword, value in schema.items():
+        # Nearly every schema has one type, so it is tested first.
         if keyword == "type" and isinstance(value, str) and value in TYPES:
             continue
         expected = _EXPECTED.get(keyword)
@@ -290,6 +292,7 @@ def plain_words(schema: Json) -> frozenset[str] | None:
 
 def _plain_words(schema: Json) -> frozenset[str] | None:
     words: set[str] = set()
+    # Inside of a schema true and false are plain, but alone they have no keywords.
     waiting: list[Json] = [schema if isinstance(schema, dict) else None]
     while waiting:
         part = waiting.pop()

@@ -272,6 +272,7 @@ def string_ways(
     if not has_text(shape):
         return []
     has_keywords = bool(shape.keywords)
+    # With escapes, a string is one pattern; without, it is free text up to its close.
     enclosed = _enclosed_strings(text, exclude)
     if enclosed:
         shapes = [spelled_shape(shape, text, quote, exclude) for _, _, quote in enclosed]
@@ -403,6 +404,7 @@ def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
     It is any text of some words, such as ``X-Api-Key`` or ``first name``, without a character of
     `ends`, and without those that notations write around keys.
     """
+    # The texts around a key, by a sample.
     opening, _, close = text.write("K").partition("K")
     letter = (
         f"[^\\s\\x00-\\x20\\x7f-\\xa0{regex_escape(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"

@@ -427,6 +427,7 @@ class _RowTags(Struct, frozen=True):
             at = next((at for at, item in enumerate(row.items) if _is_calls(item)), len(row.items))
             # The calls are most of a tag, and their grammar would be compiled once for each row.
             heads.setdefault((*row.items[at:], row.end), []).append(row.items[:at])
+        # Rows with the same calls and the same beginnings share both, and branch behind the calls.
         tails: dict[tuple[_Item, tuple[_Items, ...]], list[_Items]] = {}
         for (middle, *rest), before in heads.items():
             tails.setdefault((middle, tuple(before)), []).append(tuple(rest))
