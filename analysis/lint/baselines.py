@@ -161,6 +161,7 @@ class Baseline(Struct, frozen=True):
         known: list[bool] = []
         for key in (finding.key for finding in findings):
             known.append(left[key] > 0)
+            # An entry stands for one finding: a second one of the same kind is new.
             left[key] -= 1
         return known
 

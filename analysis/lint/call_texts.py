@@ -74,6 +74,7 @@ def value_writing(
         return None
     before = one.text[: prefix_length(one.text, other.text)]
     after = one.text[len(one.text) - suffix_length(one.text, other.text) :]
+    # Quotes around the words may be missing around this value, so cut only what agrees.
     rest = render.text[prefix_length(render.text, before) :]
     end = len(rest) - suffix_length(rest, after)
     return WrittenValue(rest[:end], render)
@@ -95,6 +96,7 @@ def written_as_python(subject: Subject) -> bool:
     called, quoted = text.rfind(f"{name}("), text.rfind(repr(name))
     if called >= 0:
         return any(_is_call(piece, arguments) for piece in _pieces(text, called, ")"))
+    # Not a call of the function: look for a dictionary with its name.
     start = text.rfind("{", 0, quoted) if quoted >= 0 else -1
     return start >= 0 and any(
         isinstance(_python_value(piece), dict) for piece in _pieces(text, start, "}")
@@ -138,6 +140,7 @@ def with_arguments(subject: Subject, *, as_string: bool) -> Render:
         for given in calls if isinstance(calls, list) else ():
             if isinstance(given, dict):
                 function = given.get("function")
+                # In some shapes, a call has no `function` around its name and arguments.
                 (function if isinstance(function, dict) else given)["arguments"] = arguments
     return subject.render(
         messages,
@@ -209,11 +212,13 @@ def document_kind(span: CallSpan, text: WrittenText) -> DocumentKind | None:
     place = text.start - span.start
     for index in range(place):
         if span.text[index] in "[{":
+            # The first bracket whose value extends past this place is the outermost one.
             value = json_from(span.text, index, place)
             if value is not None:
                 return DocumentKind.LIST if isinstance(value, list) else DocumentKind.OBJECT
     call = text.spoken.call
     name = "" if call is None else f"{call.name}("
+    # The last one before the argument: the tools may be described in the same form.
     index = span.text.rfind(name, 0, place) if name else -1
     return DocumentKind.PYTHON if index >= 0 and _is_python(span.text, index, place) else None
 

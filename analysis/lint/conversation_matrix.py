@@ -203,6 +203,7 @@ class WholeConversation:
                 case ToolResult():
                     yield SpokenText(Voice.RESULT, entry.text, index, calls.get(entry.call_id))
                 case Message():
+                    # A result names its call by the id alone.
                     calls |= {call.id: call for call in entry.calls}
                     yield from _message_texts(entry, index)
 
@@ -282,6 +283,7 @@ class PlayedConversation:
         # Every text occurs once in a conversation, so its first place is its place.
         placed = [(text.find(spoken.text), spoken) for spoken in self.conversation.spoken]
         found = sorted((place for place in placed if place[0] >= 0), key=lambda place: place[0])
+        # The markup before a text begins at the end of the text before it, or at 0.
         ends = [0, *(start + len(spoken.text) for start, spoken in found)]
         starts = [*(start for start, _ in found), len(text)]
         return [
@@ -407,6 +409,7 @@ def _conversations(texts: ConversationTexts, scope: MatrixScope) -> Iterator[Who
         for scene in longest:
             yield replace(scene, system=systems[0], tools=scope.tools, setting=setting)
             yield replace(scene, system=texts.system, setting=setting)
+    # Lists of parts where the template takes texts, or the other way round.
     for scene in (chats[0], *longest):
         yield replace(scene, system=systems[0], tools=scope.tools, other_form=True)
     yield replace(chats[0], system=texts.system, other_form=True)

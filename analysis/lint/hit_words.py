@@ -52,6 +52,7 @@ def rewriting_hit(message: str, shorter: tuple[Render, str], longer: tuple[Rende
 
     Each render has its label.
     """
+    # In the words of the evidence, so that the message quotes the same.
     one, other = in_plain_words(shorter[0], longer[0])
     start = len(common_prefix(one.text, other.text))
     before, after = (render.text[start : start + _SHOWN] for render in (one, other))

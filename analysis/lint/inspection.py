@@ -120,6 +120,7 @@ class LintRun(Struct, frozen=True):
         """Return whether a finding fails the run."""
         if self.fail_on is FailOn.NEVER:
             return False
+        # The most severe comes first.
         return _WEIGHTS.index(finding.severity) <= _WEIGHTS.index(Severity(self.fail_on.value))
 
     @property

@@ -112,6 +112,7 @@ class Render:
 
     def holds(self, word: str) -> bool:
         """Return whether the text contains a word, in any case."""
+        # A template may change the case of a word.
         return word in self.text or word.lower() in self.text.lower()
 
     def line_of(self, text: str) -> int | None:
@@ -135,6 +136,7 @@ def compare_renders(one: Render, label: str, other: Render, other_label: str) ->
     """Pair two renders as evidence, both in plain words or both in sentinels."""
     one, other = in_plain_words(one, other)
     shown, other_shown = one.shown_text(label), other.shown_text(other_label)
+    # The lines that wrote the texts matter only where the texts differ.
     if not (one.rendered and other.rendered) or one.text == other.text:
         return HitEvidence(shown, other_shown)
     return HitEvidence(
@@ -247,6 +249,7 @@ class LintRenders:
                 messages,
                 text,
                 None,
+                # Made if asked for: both take longer than a render, and few renders are shown.
                 cache(partial(self._template.source_map, variables, in_macros=True)),
                 partial(self._template.step_through, variables),
             )
@@ -328,6 +331,7 @@ def _what_let(keeping: RenderTrace, at: int, lacking: RenderTrace) -> int | None
         if there[_way(reason)] < here[_way(reason)]
         and (reason.held or there[_held(reason)] > here[_held(reason)])
     )
+    # A test that never held there explains more than one that held less often.
     found = next(never, None) or next(rarer, None)
     site = piece.site if found is None else found.site
     return None if site is None else keeping.sites[site].line

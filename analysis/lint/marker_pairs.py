@@ -107,6 +107,7 @@ def unpaired_at(text: str, pair: MarkerPair) -> int:
         offset = text.find(marker, offset)
         found, opens = _pair_of(marker)
         if found == pair:
+            # A second opener before a closer, or a closer without an opener.
             if opens == (still >= 0):
                 return still if opens else offset
             still = offset if opens else -1
@@ -132,6 +133,7 @@ def crossed_marker(text: str) -> tuple[str, str] | None:
         elif still and still[-1][0] == pair:
             still.pop()
         else:
+            # It closes an outer marker while an inner one is open.
             return (still[-1][1], marker) if any(other == pair for other, _ in still) else None
     return None
 
@@ -158,6 +160,7 @@ def _pair_of(marker: str) -> tuple[MarkerPair | None, bool]:
     if match is None:
         return None, False
     brackets, slash, more, name = match.groups()
+    # E.g. `</think>`, `<|/header|>` and `</|header|>`.
     if slash:
         return MarkerPair(brackets + more, (name,)), False
     # A lone word, as in `<end>`, is a name, not half of a pair.

@@ -76,6 +76,7 @@ def _answer_at(subject: Subject, comparison: JinjaComparison, line: int) -> str:
     if there:
         share = f"{len(there)} of {comparison.asked_count} conversations"
         return f"{label} {_difference_words(there[0])} in {share}"
+    # Only a conversation that runs the line shows that it works there.
     if any(_runs_line(subject, conversation, line) for conversation in comparison.same):
         return f"{label} renders it like transformers"
     return f"{label} rendered no conversation that reaches it"

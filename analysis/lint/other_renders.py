@@ -93,6 +93,7 @@ def installed_jinjas(pythons: Sequence[str]) -> tuple[OtherJinja, ...]:
     found: dict[str, OtherJinja] = {}
     for python in pythons:
         for jinja in _python_jinjas(python):
+            # The first Python that has an implementation is the one that renders.
             found.setdefault(jinja.name, jinja)
     for jinja in _node_jinjas():
         found[jinja.name] = jinja
@@ -179,10 +180,12 @@ def ask_jinja(jinja: OtherJinja, question: JinjaQuestion) -> tuple[JinjaAnswer, 
         ) as process:
             try:
                 written, words = process.communicate(given, timeout=SECONDS)
+                # The last line of standard error: Python writes the exception there.
                 *_, last = ("no message", *words.strip().splitlines())
                 end = f"the process ended with the code {process.returncode}: {last}"
             except subprocess.TimeoutExpired as late:
                 process.kill()
+                # The answers so far count, and the rest gets this reason.
                 written = (late.stdout or b"").decode(errors="replace")
                 end = f"it takes more than {SECONDS:g} seconds"
     except OSError as error:
@@ -201,6 +204,7 @@ def _question_document(question: JinjaQuestion) -> Mapping[str, object]:
     return {
         "template": question.template,
         "clock": question.clock.isoformat(),
+        # llama.cpp's blank model has these two tokens, whether the template reads them or not.
         "bos": question.tokens.get("bos_token") or "<s>",
         "eos": question.tokens.get("eos_token") or "</s>",
         "standard": [*STANDARD, *question.tokens],
@@ -327,6 +331,7 @@ def _tag_at(text: str, at: int) -> TagPlace:
     for token in template_tokens(text):
         if token.kind in _BEGIN:
             begun = token.start
+        # The first tag that ends behind the offset, if it begins before it.
         if token.kind in ("block_end", "variable_end", "raw_begin") and token.end > at >= begun:
             return _tag_place(text, begun, token.end)
     return _tag_place(text, at, at)
@@ -353,11 +358,13 @@ def compare_matrix(
     asked_renders: Sequence[AskedRender],
 ) -> JinjaComparison:
     """Compare an implementation's renders with the template's, made as in `asked_renders`."""
+    # By identity, since different variables may give equal renders.
     made_with = {id(render.render): render.variables for render in asked_renders}
     texts = {chat.conversation.name: chat.render.text for chat in played_chats}
     sent: list[SentConversation] = []
     left: Counter[str] = Counter()
     for chat in played_chats:
+        # The name of the same conversation with content in the template's own form.
         usual_form = replace(chat.conversation, other_form=False).name
         if not chat.render.rendered:
             left[REFUSED] += 1
@@ -369,6 +376,7 @@ def compare_matrix(
             name, variables = chat.conversation.name, made_with[id(chat.render)]
             known = SentConversation(name, variables, chat.render)
             sent.append(_in_usual_form(template, known) or known)
+    # The special characters are tried in one conversation only, the smallest.
     return compare_sent(jinja, template, tokens, [*sent, *_with_signs(template, sent[:1])], left)
 
 

@@ -73,6 +73,7 @@ def _translate_glob(pattern: str) -> list[str]:
             found.append(_SIGNS[piece])
         elif len(piece) > 1:
             inner = piece[1:-1].replace("\\", "\\\\").replace("[", "\\[")
+            # `[!a]` of a pattern is `[^a]` of a regular expression.
             inner = f"^{inner[1:]}" if inner.startswith("!") else inner
             # Like `*`, a class never matches the separator of folders.
             found.append(f"(?!/)[{inner}]")
@@ -101,6 +102,7 @@ class RuleChoice(Struct, frozen=True):
     def rules(self) -> tuple[Rule, ...]:
         """The chosen rules, in order of the codes. Raises UnknownRuleError."""
         selected = _strengths((*(self.select or ()), *self.extend_select))
+        # Weaker than any selector, so that `ignore` leaves out a default rule.
         if self.select is None:
             selected = {**{rule.code: 0 for rule in all_rules() if rule.default}, **selected}
         ignored = _strengths(self.ignore)
@@ -244,6 +246,7 @@ def _read_settings(file: Path) -> ProjectSettings | None:
     else:
         project = read_value(document, _Project, file=str(file), wrong=SettingsError)
         table = project.tool.autoparser.lint
+    # The own file ends the search even without the table; a pyproject.toml does not.
     if table is None:
         return ProjectSettings(file=file, root=file.parent.resolve()) if own else None
     return _settings(file, place, table)

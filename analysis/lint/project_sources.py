@@ -118,6 +118,7 @@ def gather_sources(
         elif not sources:
             problems.append(nothing_below(argument))
         for source in sources:
+            # E.g. a named pipe: opening it waits until another program writes to it.
             special = special_kind(Path(source.argument)) if source.argument else None
             if special is not None:
                 problems.append(
@@ -129,6 +130,7 @@ def gather_sources(
                     )
                 )
                 continue
+            # Several arguments may lead to one file.
             found.setdefault(_identity(source.argument), source)
     return tuple(found.values()), tuple(problems)
 
@@ -187,6 +189,7 @@ class _Walk(Struct, frozen=True):
                 and not (of_model and name == ADDITIONAL)
                 and not self._is_excluded(str(Path(folder, name)))
             )
+            # A model directory is one source, since its files belong together.
             if of_model and not self._is_excluded(folder):
                 yield TemplateSource(folder, argument)
             for name in sorted(files):
@@ -232,6 +235,7 @@ def leads_out(path: str, within: str) -> bool:
 
 def _is_directory(path: Path, argument: str) -> bool:
     try:
+        # An empty path would be the working directory.
         return bool(argument) and path.is_dir()
     except (OSError, ValueError):
         return False
@@ -299,6 +303,7 @@ def load_targets(
     file_of = cache(tokenizer_file)
     for source in sources:
         if source.within is not None:
+            # Whether a template was found below each folder.
             within.setdefault(source.within, False)
         try:
             loaded, saved = _load_source(source, revision, template_place)
@@ -359,6 +364,7 @@ def _target(
     beside = tokenizer_beside(source.argument, file_of) or tokenizer_beside(path, file_of)
     if place.is_dir():
         directory = place
+    # A file of a model directory, too, for the rules that need the directory.
     elif place.name in MODEL_FILES and place.is_file():
         directory = place.parent
     else:

@@ -141,6 +141,7 @@ class MendedFault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def words(self) -> str:
         """The fault in words, e.g. ``an answer is lost``."""
         usual = "reasoning" if self.kind is FaultKind.LEFT_OUT else "a text"
+        # Some kinds are sentences, e.g. "the template raises"; others need a subject.
         whole = self.kind.startswith(("a ", "an ", "the "))
         return self.kind if whole else f"{self.whose or usual} {self.kind}"
 
@@ -248,6 +249,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Why it has no edits; for rules that are not fixable."""
         if self.unfixed is not None:
             return self.unfixed.words
+        # The template's text alone does not show such a fault.
         if self.needs in (RuleNeed.TOKENIZER, RuleNeed.DIRECTORY, RuleNeed.OTHER_JINJAS):
             return NoFix.OUTSIDE.words
         usual = {RuleGroup.TRAINING: NoFix.MARKERS, RuleGroup.SECURITY: NoFix.SUSPECT}
@@ -273,6 +275,7 @@ class Profile(StrEnum):
         if self is Profile.STRICT:
             return True
         if self is Profile.RELEASE:
+            # A convention counts only if it loses text or makes requests fail.
             usual = rule.convention and not loses and severity is not Severity.ERROR
             return not usual and severity is not Severity.INFO
         return RuleConcern(self.value) in rule.concerns
@@ -304,11 +307,13 @@ def read_rule(page: Path) -> Rule:
             file=str(page),
             hint="it has facts, a heading, why it matters, '## Before' and '## After'",
         )
+    # E.g. `AP404-reasoning-stripped.md`.
     code, _, name = page.stem.partition("-")
     text = {"code": code, "name": name, **parts.groupdict()}
     given = _read_yaml(text.pop("facts"), page)
     try:
         facts = msgspec.convert(given, dict[str, Any])
+        # E.g. a fact `code`: the name of the file has it.
         if twice := facts.keys() & text.keys():
             raise AutoparserError(
                 "the page's text and name say this", file=str(page), place=min(twice)
@@ -341,18 +346,21 @@ def plain_facts(facts: str) -> dict[str, Any] | None:
         fact = _FACT.fullmatch(line)
         if fact is None or fact["word"] in _NO_TEXT or (fact["indent"] and rows is None):
             return None
+        # A row of a list, e.g. `  - kind: is lost`; its other names are indented below it.
         if fact["indent"] == "  - " and rows is not None:
             inner = {}
             rows.append(inner)
         elif not fact["indent"]:
             inner, rows = found, None
         name, word, items = fact["name"], fact["word"], fact["items"]
+        # A name that stands twice: YAML decides.
         if name in inner:
             return None
         if items is not None:
             inner[name] = items.split(", ")
         elif (text := fact["quoted"] if word is None else word) is not None:
             inner[name] = _TRUTH.get(text, text) if text is word else text
+        # A name alone, e.g. `mends:`, begins a list of rows.
         elif inner is found:
             inner[name] = rows = []
         else:

@@ -237,6 +237,7 @@ def real_shapes() -> tuple[Tool, ...]:
 
 def render_offer(subject: Subject, *functions: Tool) -> Render:
     """Render a question with these functions as tools."""
+    # Only for the messages, in the template's shape.
     question = subject.play((subject.user,), tools=True, generation=True)
     tools = [subject.shape.tool(function) for function in functions]
     return subject.render(question.messages, tools=tools, generation=True)
@@ -347,6 +348,7 @@ def alike_in_prompt(
     """
     text = hostile.format(*words)
     whole = play(text).text
+    # JSON may escape letters beyond ASCII.
     encoded = (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True))
     # One render decides for most templates, so that the pairs are rendered only for the others.
     if any(form in whole for form in (text, *encoded)):

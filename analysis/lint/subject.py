@@ -202,6 +202,7 @@ class Subject:
         """Three functions with the string parameters and one parameter of every other type."""
         properties = dict.fromkeys(self.marks.keys, "string")
         for kind, key in self.marks.typed_keys.items():
+            # A parameter that can only be null would be of no use.
             if kind is not JsonType.NULL:
                 properties[key] = str(kind)
         return tuple(tool_for(name, "Does what it says.", properties) for name in self.marks.names)
@@ -439,6 +440,7 @@ class Subject:
             jinjas=self.jinjas,
             given_tools=self.given_tools,
         )
+        # Set in place of the cached value, so that it is never computed.
         plain.usual_setting = {}
         return plain
 

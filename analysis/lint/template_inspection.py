@@ -92,6 +92,7 @@ def _crash(error: Exception) -> str:
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if home in frame.filename
     ]
+    # The innermost frame is the last one.
     rule = f" in {Path(frames[-1].filename).stem}" if frames else ""
     return f"{type(error).__name__}{rule}: {error}"
 

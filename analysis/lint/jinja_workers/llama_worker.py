@@ -76,7 +76,9 @@ def _start_server(request: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
         params = reader.server_params(str(model), request["template"], context=512)
         # Only the server's Jinja is of interest, not its parser.
         params.force_pure_content_parser = True
+        # The last message is whole, even if it is the assistant's, and is not to be continued.
         params.prefill_assistant = False
+        # The server writes the reason for not starting to its log, on standard error.
         kept = os.dup(2)
         os.dup2(server_log.fileno(), 2)
         try:
@@ -94,6 +96,7 @@ def _read_log(server_log: IO[bytes]) -> str:
         sleep(MOMENT)
         server_log.seek(0)
         before, words = words, server_log.read()
+        # Nothing was added since the last look, so the log is whole.
         if words and words == before:
             break
     return words.decode(errors="replace")
@@ -119,6 +122,7 @@ def _openai_message(message: Mapping[str, Any]) -> dict[str, Any]:
     sent = dict(message)
     if sent.get("tool_calls"):
         sent["tool_calls"] = [_openai_call(call) for call in sent["tool_calls"]]
+        # OpenAI's messages have a content, null beside calls alone.
         sent.setdefault("content", None)
     return sent
 
