@@ -211,6 +211,7 @@ class DebuggerApp(App[None]):
 
     def _line(self) -> int | None:
         trace = self.traced
+        # The last piece of a failed render leads to the line that failed.
         if trace.failure is not None and self.current == max(len(trace.pieces) - 1, 0):
             return trace.failure.line
         site = trace.pieces[self.current].site if trace.pieces else None
@@ -218,6 +219,7 @@ class DebuggerApp(App[None]):
 
     def on_click(self, event: Click) -> None:
         """Go to the clicked piece, or to the first one of the clicked line of the template."""
+        # The panes draw each piece in a style that holds its index.
         piece = event.style.meta.get(PIECE)
         if isinstance(piece, int):
             self.action_pick(piece)
@@ -233,6 +235,7 @@ class DebuggerApp(App[None]):
 
     def action_last(self) -> None:
         """Go to the last piece."""
+        # Behind the last piece, from where `action_pick` goes to it.
         self.action_pick(len(self.traced.pieces))
 
     def action_ask(self) -> None:
@@ -252,12 +255,14 @@ class DebuggerApp(App[None]):
 
     def find(self, text: str) -> bool:
         """Go to a text after the current piece or from the top; return whether it was found."""
+        # The offset behind each piece, to find the piece of a place in the prompt.
         ends: list[int] = []
         for piece in self.traced.pieces:
             ends.append((ends[-1] if ends else 0) + len(piece.text))
         if not ends or not text:
             return False
         prompt = self.traced.prompt
+        # Search behind the current piece first, so that each search goes on from the last one.
         at = prompt.find(text, ends[self.current])
         if at < 0:
             at = prompt.find(text)
@@ -505,6 +510,7 @@ class EditScreen(Screen[DebuggedConversation | None]):
     #problem { height: auto; color: $error; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        # Before the text area, which would take these keys itself.
         Binding("ctrl+s", "render_it", "render", priority=True),
         Binding("escape", "dismiss", "back", priority=True),
     ]

@@ -115,6 +115,7 @@ def grammar(
     known = None
     # With a tokenizer, markers are written as its tokens, so that they cannot be spelled out.
     if tokenizer is not None or form in (GrammarFormat.LARK, GrammarFormat.JSON):
+        # Without a tokenizer, JSON has all forms but Lark.
         lark = form is GrammarFormat.LARK
         known = _opaque_tokens(source, tokenizer, analysis, needed=lark)
     if known is not None:
@@ -155,6 +156,7 @@ def _write_acceptance(
     outlet: Outlet,
 ) -> int:
     """Report whether the grammar accepts a text; return the exit code."""
+    # llguidance checks, which reads Lark and GBNF, but no tags.
     if form is GrammarFormat.STRUCTURAL_TAG:
         raise AutoparserError(
             "--accepts cannot check a structural tag",

@@ -36,6 +36,7 @@ def demo(
     Exit code: 0 if the files are there, 2 if not.
     """
     result.check()
+    # As resources of the package, which need not be files of a folder.
     shipped = files("autoparser.cli") / "demo_files"
     texts = {output / name: (shipped / name).read_text(encoding="utf-8") for name in FILES}
     # Check all files before writing any.

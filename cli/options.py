@@ -139,6 +139,7 @@ def option_rules(*rules: OptionRule) -> Callable[[Command], Command]:
 def _is_given(options: str, values: Mapping[str, Any]) -> bool:
     """Return whether any of these options is given, with its value if it is written with one."""
     for option in options.split(" or "):
+        # `--json` is short for `--format json`.
         name, _, wanted = ("--format json" if option == "--json" else option).partition(" ")
         parameter = "form" if name == "--format" else name.lstrip("-").replace("-", "_")
         given = "json" if name == "--format" and values["as_json"] else values[parameter]
@@ -179,7 +180,9 @@ LIMITS = "limits"
 def option_parameter(name: str, kind: Any, *, default: object = None) -> inspect.Parameter:
     """Return the parameter of an option; `Annotated[kind, metavar, help]` is short for typer's."""
     plain, *details = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    # Only the short form ends with the text of the help; an option of typer's stays as it is.
     if details and isinstance(details[-1], str):
+        # Before the help may stand the metavar, a text, and a function that completes values.
         *given, text = details
         metavar = [word for word in given if isinstance(word, str)]
         option = typer.Option(
@@ -198,6 +201,7 @@ def complete_from(names: Callable[[], Iterable[str]]) -> Callable[[str], list[st
     """Return the completion of a value, or of the last of several that commas separate."""
 
     def complete(incomplete: str) -> list[str]:
+        # Only the last of several names is being typed.
         before, comma, last = incomplete.rpartition(",")
         known = (name for name in names() if name.lower().startswith(last.lower()))
         return [f"{before}{comma}{name}" for name in known]
@@ -281,6 +285,7 @@ def _group_class(parameter: inspect.Parameter) -> type[OptionGroup] | None:
     """Return the class of a parameter that is a group, or None."""
     kind = parameter.annotation
     if get_origin(kind) is Annotated:
+        # E.g. `Annotated[NamedSource, leave_out("encoder")]`.
         kind = get_args(kind)[0]
     return kind if isinstance(kind, type) and issubclass(kind, OptionGroup) else None
 
@@ -317,12 +322,14 @@ def with_verbosity(command: Command) -> Command:
     own = any(parameter.name == _QUIET.name for parameter in flat_parameters(command))
 
     def run(values: dict[str, Any], verbose: bool, quiet: bool = False) -> object:
+        # The command's own `--quiet` is among its values.
         if verbose and (quiet or values.get("quiet")):
             raise excludes("--quiet", "--verbose").error
         before, begun = is_quiet.set(quiet), monotonic()
         try:
             return command(**values)
         except Exception as fault:
+            # An error of the user's is one line, and its traceback would help nobody.
             if verbose and not isinstance(fault, AutoparserError):
                 traceback.print_exc()
             raise

@@ -195,6 +195,7 @@ def parse(
             analysis, request, reading, text, complete=not cut, shrink=as_issue, rejected=rejected
         )
         tools = request_options.tools
+        # For the commands that the explanation suggests.
         why = replace(
             why,
             template=wings.shell_word(source.source or why.template),
@@ -312,6 +313,7 @@ def _explain_output(
         complete=complete,
     )
     smallest = ""
+    # Each try parses the output again, so only for a bug report.
     if shrink and cause.place is not None:
         shows = wings.same_departure(reading, cause.place, text, complete=complete)
         smallest = wings.smallest_part(text, shows)

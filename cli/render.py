@@ -163,6 +163,7 @@ def _add_hint(
 ) -> None:
     """Add the way out to the error: a special token, or another form of a message's field."""
     unknown = wings.stand_in_tokens(template, wings.template_suggestions(template))
+    # The template may read a special token that nothing here knows, e.g. `bos_token`.
     name = next((token for token in unknown if token in failure.reason), None)
     if failure.hint is not None:
         return

@@ -140,6 +140,7 @@ class SwitchOptions(OptionGroup):
     def values(self) -> dict[str, wings.Json]:
         """Return the variables. Raises AutoparserError for values that cannot be set."""
         text = self.chat_template_kwargs
+        # A list and no dictionary, so that a variable that is given twice is noticed.
         pairs = [] if text is None else [*_json_variables(text).items()]
         pairs += map(_switch_value, self.switch or ())
         found: dict[str, wings.Json] = {}
@@ -245,6 +246,7 @@ def _check_choice(choice: str, tools: Sequence[object] | None) -> None:
     if choice in CHOICES:
         return
 
+    # The names are read as for a parser: tools come in several forms.
     names = list(wings.read_request(tools).tools or ())
     if choice in names:
         return
@@ -304,6 +306,7 @@ def warn_of_truths(
         if not isinstance(value, str) or not value:
             continue
         try:
+            # If the template compared texts, the changed one would render differently.
             others = (value, f"{value}_", True, False)
             text, other, true, false = (render({**switches, name: one}) for one in others)
         except AutoparserError:
@@ -377,6 +380,7 @@ def read_schema(path: Path) -> Mapping[str, Any]:
     for wrapper in ("json_schema", "schema"):
         inner = given.get(wrapper, given)
         given = wings.read_value(inner, dict[str, Any], file=file, place=wrapper, hint=hint)
+    # Only to raise for an invalid schema.
     wings.given_schema(given, file)
     return given
 

@@ -185,6 +185,7 @@ def _write_edit(
         outlet.text(
             wings.template_diff(original, found.template) if output is None else found.template.text
         )
+    # On standard error, so that the output is a diff and nothing else.
     print_report(wings.preserving_report(found, report_width()), beside=True)
     return FOUND if found.left and not found.edits else 0
 

@@ -58,6 +58,7 @@ class NamedSource(OptionGroup):
                 "Missing argument TEMPLATE",
                 hint="name a file, a directory, a model on the Hub, or - for standard input",
             )
+        # Only a source of several templates has names for them.
         if self.encoder is not None and self.name is not None:
             raise excludes("--encoder", "--name").error
         if self.template_place is not None and not self.saved:

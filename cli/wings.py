@@ -293,4 +293,5 @@ if TYPE_CHECKING:
         visible_lines,
     )
 else:
+    # It reads the imports above as text, so that no name is written twice.
     __getattr__, __dir__ = lazy_imports(__name__)
