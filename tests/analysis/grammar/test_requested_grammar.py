@@ -69,11 +69,11 @@ def test_required_call_needs_a_template_with_calls() -> None:
 
 @table("without_markers")
 def test_call_without_its_first_marker_is_refused_as_content(
-    added: tuple[str, ...], accepted: bool
+    added: list[str], accepted: bool
 ) -> None:
     text = "Well.\n</think>\n\nLook. <function=list_rooms>\n</function>\n"
     grammar = analysis_of(XML).grammar(STRICT)
-    known = tokenizer_of(byte_tokenizer(added), eos=EOS)
+    known = tokenizer_of(byte_tokenizer(tuple(added)), eos=EOS)
     assert grammar.accepts(text, known).accepted is accepted
 
 
