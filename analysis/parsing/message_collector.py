@@ -538,6 +538,14 @@ class MessageCollector:
                 del self._closed_calls[len(self._read_calls) - 1 :]
                 return
 
+    def repair_call(self) -> None:
+        """Note that markup around the call that closed last was missing."""
+        call = self._read_calls[-1]
+        # A trial in reasoning forgives the opener of a section.
+        if call.status is _OK and not self.tries:
+            call.status = _REPAIRED
+            del self._closed_calls[len(self._read_calls) - 1 :]
+
     def give_up_call(self) -> bool:
         """End a call that could not be read; return whether it was passed on and so remains a call.
 

@@ -259,7 +259,7 @@ class SectionReader:
         self._turn, self._offered, self._ends = turn, turn.offered, texts.ends
         self._turn_ends, self._joints = texts.turn_ends, texts.joints
         self._next_space = len(texts.next_call) - len(texts.next_call.lstrip())
-        self._many = section.limit is CallLimit.MANY
+        self._many, self._encloses = section.limit is CallLimit.MANY, section.open.is_marked
 
     @cached_property
     def opener(self) -> str:
@@ -460,8 +460,8 @@ class SectionReader:
                 return False
             start = tape.position
             tape.record()
-        sure = opened or not self._around.tentative
-        ended = yield from self._call(tape, collector, start, sure=sure)
+        sure, bare = opened or not self._around.tentative, self._encloses and not opened
+        ended = yield from self._call(tape, collector, start, sure=sure, bare=bare)
         while not ended and self._many:
             follows = self._another if ended is None else self._resumes
             if not (yield from follows(tape, collector, opened)):
@@ -565,10 +565,12 @@ class SectionReader:
         first: bool = True,
         opened: bool = False,
         sure: bool = True,
+        bare: bool = False,
     ) -> Reading[bool | _Unread | None]:
         """Read a call; return None if it closed, otherwise the result of reading the section.
 
-        If a call is `sure` to come, the end of a cut text ends the section before it.
+        If a call is `sure` to come, the end of a cut text ends the section before it. A `bare` one
+        lacks the opener of its section.
         """
         if sure and tape.closed and tape.cut and not tape.complete:
             return self._cut(tape, collector, start)
@@ -607,14 +609,20 @@ class SectionReader:
         if surplus:
             tape.relabel(start, _JUNK)
         else:
-            entries = self._texts.entries
-            if entries is not None:
-                collector.judge_call(text, entries.swallowed, entries.holds_entry)
+            self._judge_call(collector, text, bare=bare)
             collector.attempted(start, tape.position)
         collector.drop_blank()
         if not first and section.later_close.core:
             yield from self._close(tape, section.later_close)
         return None
+
+    def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:
+        """Note what the call that closed last, with this text, lacks or has swallowed."""
+        if bare:
+            collector.repair_call()
+        entries = self._texts.entries
+        if entries is not None:
+            collector.judge_call(text, entries.swallowed, entries.holds_entry)
 
     def _cut(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
         """End the section where the text was cut in a call or in the opening of one."""
