@@ -196,7 +196,7 @@ class JsonReader:
         if key == call.name_field and self.name is None:
             name = yield from self._string(SpanKind.NAME)
             if name is None:
-                return self._unread()
+                return (yield from self._unnamed())
             self.name = name
             return self._open()
         if holds and not filled:
@@ -211,6 +211,20 @@ class JsonReader:
             return ended
         self.other = self.other or (yield from at_any(self.tape, ("{", "["))) or ""
         return (yield from self._value(ignore))
+
+    def _unnamed(self) -> Reading[CallEnd]:
+        """Return how a call ends whose name cannot be read.
+
+        An offered name without its quotes, and the arguments behind it, show that it was a call.
+        """
+        ahead = TextLookahead(self.tape, self.tape.position)
+        name = yield from ahead.among(self.around.offered or ())
+        yield from ahead.among(('"', "'"))
+        key = f'"{self.call.arguments_field}"'
+        if name is None or not (yield from ahead.row((",", key))):
+            return self._unread()
+        self.collector.open_call(name)
+        return CallEnd.NO_CALL
 
     def _names_arguments(self, key: str) -> Reading[bool]:
         """Whether a member holds the arguments by the name that messages or tools have for them."""
