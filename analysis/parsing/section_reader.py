@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -545,7 +546,14 @@ class SectionReader:
         if collector.closed_calls:
             # The parsed call may be the second one of a list whose first one became text.
             starts += [max(0, text.rfind("{", 0, start)) for start in starts]
-        found = (self.recovery.find(text[start:], collector.schemas) for start in starts)
+        texts = [text[start:] for start in starts]
+        # Text may follow the last marker of a call if only markup leads to its name.
+        ends = (text.rfind(mark) + len(mark) for mark in self.recovery.markers if mark in text)
+        closed = text[: 0 if "`" in text else max(ends, default=0)]
+        leads = (text[text.rfind("\n", 0, start) + 1 : start] for start in starts)
+        marked = map(self.recovery.is_markup, leads)
+        texts += [closed[start:] for start in compress(starts, marked)]
+        found = (self.recovery.find(text, collector.schemas) for text in texts)
         whole = any(call is not None and not call.guessed for call in found)
         # A call whose opener and name are misspelled still ends with a bracket and its closer.
         if whole or self.recovery.ends_call(text.rstrip()):
