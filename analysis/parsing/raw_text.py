@@ -974,8 +974,8 @@ def raw_value_json(
             if kind in types and not container.empty.strip():
                 return ReadValue(empty, own=True)
     try:
-        value = read_elements(text, notation, schema)
-        return ReadValue(json.dumps(value, ensure_ascii=False), own=True)
+        value, own = read_elements(text, notation, schema)
+        return ReadValue(json.dumps(value, ensure_ascii=False), own)
     except UnreadableValueError:
         names = schema.document.signed_names
         value = decode_typed(text, types, notation, names)

@@ -511,8 +511,11 @@ def without_quotes(rows: Sequence[EntryRow]) -> list[EntryRow]:
 # Values whose members are elements, without a text around all of them.
 
 
-def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
-    """Read an array or object that is only its members in a row; raises Unreadable otherwise."""
+def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> tuple[Json, bool]:
+    """Read an array or object that is only its members in a row; raises Unreadable otherwise.
+
+    Also returns whether every member in it was read: markup of others is left in a string.
+    """
     for container, keyed in ((notation.array, False), (notation.object, True)):
         if container.open.strip() or container.close.strip():
             continue
@@ -520,7 +523,8 @@ def read_elements(text: str, notation: ValueNotation, schema: SchemaPart) -> Jso
         if not row.before.strip() or not row.after.strip():
             continue
         try:
-            return _Members(text, row, container, notation, schema).read(keyed=keyed)
+            members = _Members(text, row, container, notation, schema)
+            return members.read(keyed=keyed), members.whole
         except UnreadableValueError:
             continue
     raise UnreadableValueError
@@ -568,6 +572,8 @@ class _Members(_Cursor):
         schema: SchemaPart,
     ) -> None:
         super().__init__(text)
+        self.whole = True
+        """Whether every member was read, and those in it, e.g. False with "<a>1" in an item."""
         self.row = row
         self.notation, self.key = container.values or outer, container.key
         self.schema = schema
@@ -585,16 +591,13 @@ class _Members(_Cursor):
         if not texts:
             raise UnreadableValueError
         if not keyed:
-            return [
-                _value_of(text, self.notation, self.schema.item(at))
-                for at, (_, text) in enumerate(texts)
-            ]
+            return [self._value(text, self.schema.item(at)) for at, (_, text) in enumerate(texts)]
         members: dict[str, Json] = {}
         repeated: dict[str, list[Json]] = {}
         """The elements of one name, if the schema does not declare the member."""
         fits = self._fits(dict(texts))
         for name, text in texts:
-            value = _value_of(text, self.notation, self.schema.member_beside(name, fits))
+            value = self._value(text, self.schema.member_beside(name, fits))
             if name in members and name not in self.schema.names:
                 # Without a schema, repeated elements of one name are the only sign of a list.
                 repeated.setdefault(name, [members[name]]).append(value)
@@ -626,7 +629,12 @@ class _Members(_Cursor):
 
     def _is_among(self, text: str, constants: Sequence[Json]) -> bool:
         kinds = (SchemaPart.of({"type": kind}) for kind in {*map(json_type, constants)})
-        return any(_value_of(text, self.notation, kind) in constants for kind in kinds)
+        return any(_value_of(text, self.notation, kind)[0] in constants for kind in kinds)
+
+    def _value(self, text: str, schema: SchemaPart) -> Json:
+        value, whole = _value_of(text, self.notation, schema)
+        self.whole = self.whole and whole
+        return value
 
     def _opened(self, key: str) -> str:
         return f"{self.row.before}{key}{self.row.middle}"
@@ -661,18 +669,21 @@ class _Members(_Cursor):
         return self.text[begun : at - len(closes)]
 
 
-def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> Json:
+def _value_of(text: str, notation: ValueNotation, schema: SchemaPart) -> tuple[Json, bool]:
+    """Return the value of a member, and whether it and all in it was read."""
     types = schema.kinds
     if types == STRING_ONLY:
-        return notation.string.read(text)
+        return notation.string.read(text), True
     # A container without members is written as nothing, e.g. `<items></items>`.
     if not text.strip() and types is not None:
         if "array" in types:
-            return []
+            return [], True
         if "object" in types:
-            return {}
+            return {}, True
     try:
         return read_elements(text, notation, schema)
     except UnreadableValueError:
         value = decode_typed(text, types, notation)
-        return notation.string.read(value) if isinstance(value, str) else value
+        if not isinstance(value, str):
+            return value, True
+        return notation.string.read(value), not begins_as_elements(text, notation)
