@@ -175,6 +175,8 @@ class MessageCollector:
     is not closed."""
     unclosed = False
     """Whether a closer of the call that closed last was missing."""
+    interrupted = False
+    """Whether the header of the call that comes next ended reasoning that nothing closed."""
     deferred = ""
     """A text that is content if more content comes before it is known not to be."""
     muted = False

@@ -626,8 +626,9 @@ class SectionReader:
 
     def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:
         """Note what the call that closed last, with this text, lacks or has swallowed."""
-        if bare:
+        if bare or collector.interrupted:
             collector.repair_call()
+            collector.interrupted = False
         entries = self._texts.entries
         if entries is not None:
             collector.judge_call(text, entries.swallowed, entries.holds_entry)

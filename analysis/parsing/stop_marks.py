@@ -460,8 +460,12 @@ def _named_in_reasoning(turn: TurnTree) -> Iterator[tuple[str, str, str]]:
     section = turn.calls
     if section is None or turn.reasoning is None:
         return
-    space = _longer_space(turn, section, call_open(section.call).before)
+    first = call_open(section.call)
+    space = _longer_space(turn, section, first.before)
     yield from ((space, before, after) for before, after in named_openings(section))
+    # An opener of words alone, such as `to=f`, means a call only behind the header of a part.
+    if turn.goes_on and turn.header.is_marked and first.mark and not first.markers:
+        yield turn.header.before, f"{turn.header.core}{section.space}{first.core}", ""
 
 
 def _longer_space(turn: TurnTree, section: CallSection, before: str) -> str:

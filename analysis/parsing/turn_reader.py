@@ -325,12 +325,20 @@ class CallTrial:
             if found is None:
                 return None
             # Its first marker may be missing: nothing else may.
-            whole = self._missing_front(found.text) + text[found.start :]
+            start = found.start + self._header_size(text[found.start :])
+            whole = self._missing_front(found.text) + text[start:]
             calls, _, _ = self._read(whole, schemas, complete=True)
             if calls and calls[0].status is Status.OK:
-                return stops.written_before(text, found, 0), found.start
+                return stops.written_before(text, found, 0), start
             at = found.end
         return None
+
+    def _header_size(self, text: str) -> int:
+        """Return the length of the header that a text begins with, and of whitespace behind it."""
+        header = self._turn.header
+        if not header.is_marked or not text.startswith(header.core):
+            return 0
+        return len(text) - len(text[len(header.core) :].lstrip())
 
     def _missing_front(self, stop: str) -> str:
         """Return the beginning of the opening of calls if a stop is the rest of it."""
@@ -340,7 +348,8 @@ class CallTrial:
 
     def goes_on(self, text: str, schemas: CallSchemas) -> bool:
         """Return whether a cut text is a call so far: a whole one, or the front of one."""
-        calls, cut, rest = self._read(text.lstrip(), schemas, complete=False)
+        text = text.lstrip()
+        calls, cut, rest = self._read(text[self._header_size(text) :], schemas, complete=False)
         return cut or (bool(calls) and any(text.startswith(rest.strip()) for text in self._behind))
 
     def _read(
@@ -531,6 +540,7 @@ class ReasoningReader:
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
         tape.take(start - space, _MARKUP)
+        collector.interrupted = bool(text[space:start].strip())
         return _Stopped(_CALLS, 0)
 
     def _opening(
