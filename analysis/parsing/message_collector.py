@@ -176,7 +176,7 @@ class MessageCollector:
     unclosed = False
     """Whether a closer of the call that closed last was missing."""
     interrupted = False
-    """Whether the header of the call that comes next ended reasoning that nothing closed."""
+    """Whether the call that comes next ended reasoning that nothing closed, which is a guess."""
     deferred = ""
     """A text that is content if more content comes before it is known not to be."""
     muted = False

@@ -626,12 +626,12 @@ class SectionReader:
 
     def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:
         """Note what the call that closed last, with this text, lacks or has swallowed."""
-        if bare or collector.interrupted:
-            collector.repair_call()
-            collector.interrupted = False
         entries = self._texts.entries
         if entries is not None:
             collector.judge_call(text, entries.swallowed, entries.holds_entry)
+        if bare or collector.interrupted:
+            collector.repair_call()
+            collector.interrupted = False
 
     def _cut(self, tape: TextTape, collector: MessageCollector, start: int) -> bool:
         """End the section where the text was cut in a call or in the opening of one."""

@@ -540,7 +540,9 @@ class ReasoningReader:
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
         tape.take(start - space, _MARKUP)
-        collector.interrupted = bool(text[space:start].strip())
+        # If nothing opens reasoning, it may as well be the content before the call.
+        opened = self.turn.reasoning is not None and not self.turn.reasoning.leads
+        collector.interrupted = opened and collector.last is TurnPart.REASONING
         return _Stopped(_CALLS, 0)
 
     def _opening(
