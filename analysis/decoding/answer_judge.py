@@ -40,6 +40,7 @@ from autoparser.analysis.core.schema_validation import (
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.analysis.core.turn_format import TurnFormat
 from autoparser.analysis.grammar.grammar_rules import (
+    NOTHING,
     ChoiceNode,
     FreeTextNode,
     GrammarRules,
@@ -632,17 +633,25 @@ def _names_beside(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[str
 
 def _firsts(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[Node]:
     """Return the first nodes of alternatives, with the first nodes of their rules."""
-    left: list[Node] = [node] if isinstance(node, ChoiceNode) else []
+    left = [node]
     for option in left:
         match option:
             case ChoiceNode(options):
                 left += options
-            case RuleReference(name):
+            case RuleReference(name) if rules_by_name[name] not in left:
                 left.append(rules_by_name[name])
-            case SequenceNode((first, *_)):
-                yield first
+            case SequenceNode(items):
+                for item in items:
+                    left.append(item)
+                    if not _may_be_empty(item, rules_by_name):
+                        break
             case _:
                 yield option
+
+
+def _may_be_empty(node: Node, rules_by_name: Mapping[str, Node]) -> bool:
+    rule = rules_by_name[node.name] if isinstance(node, RuleReference) else node
+    return isinstance(rule, ChoiceNode) and NOTHING in rule.options
 
 
 def _node_texts(node: Node) -> Iterator[str]:
