@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -540,10 +541,23 @@ class ReasoningReader:
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
         tape.take(start - space, _MARKUP)
-        # If nothing opens reasoning, it may as well be the content before the call.
-        opened = self.turn.reasoning is not None and not self.turn.reasoning.leads
-        collector.interrupted = opened and collector.last is TurnPart.REASONING
+        collector.interrupted = collector.last is TurnPart.REASONING and self._needs_closer()
         return _Stopped(_CALLS, 0)
+
+    def _needs_closer(self) -> bool:
+        """Return whether the template never writes a call directly behind reasoning."""
+        # If nothing opens reasoning, it may as well be the content before the call.
+        if self.turn.reasoning is None or self.turn.reasoning.leads:
+            return False
+        for row in self.turn.strict.rows:
+            parts = [item for item in row.items if not isinstance(item, str) or item.strip()]
+            for before, behind in pairwise(parts):
+                match before, behind:
+                    case PartBody(part=TurnPart.REASONING), PartBody(part=TurnPart.CALLS):
+                        return False
+                    case _:
+                        pass
+        return True
 
     def _opening(
         self, tape: TextTape, collector: MessageCollector, block: MarkerBlock

@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 from pydantic import create_model
 
+from autoparser import analyze
 from autoparser.analysis.core.errors import TokenizerError
 from autoparser.analysis.core.schema_validation import schema_breaches
 from autoparser.analysis.parsing.message_collector import CallIds
@@ -27,6 +28,7 @@ from autoparser.analysis.parsing.turn_request import (
     RequestFields,
     RequestOptions,
 )
+from tests.analysis.tiny import CONTENT, JSON_CALL, calls, turn
 from tests.case_tables import case_tables
 
 from .loop import TOOLS, analysis_of, streamed
@@ -361,3 +363,26 @@ def test_parser_of_new_tools_compiles_no_names(fixture: str) -> None:
     )
     make(known)
     assert calls_of(lambda: make(new)) < MOST_CALLS
+
+
+@pytest.mark.parametrize(
+    ("closer", "status"),
+    [
+        ("{% if m.content %}</why>{% endif %}", Status.OK),
+        ("</why>", Status.REPAIRED),
+    ],
+)
+def test_call_in_open_reasoning_is_ok_only_if_the_template_writes_it_there(
+    closer: str, status: Status
+) -> None:
+    reasoning = (
+        "{% if m.reasoning_content %}<why>{{ m.reasoning_content }}" + closer + "{% endif %}"
+    )
+    template = turn(reasoning, CONTENT, calls(f"<use>{JSON_CALL}</use>"), prompt="A:<why>")
+    message = (
+        analyze(template)
+        .parser(prompt="A:<why>")
+        .parse('Hm.<use>{"name": "f", "arguments": {"a": 1}}</use>.\n')
+    )
+    assert (message.reasoning_content, message.status) == ("Hm.", status)
+    assert [call.arguments for call in message.tool_calls] == ['{"a": 1}']
