@@ -5,7 +5,7 @@
 A record has all names of an engine, and how its server is recognized, started and constrained.
 To support another engine, add a record here, and
 
-- for `probe`, a class of its server in `engines/probe_engines.py`;
+- for `probe`, a class of its server in `engines/probe_engines.py`, listed in its `PROBES`;
 - for `engines`, a reader by its parsers in `engines/engine_worker/`;
 - for a plugin, its module, and how it is checked in `engines/environment_worker.py`.
 

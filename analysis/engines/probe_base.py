@@ -4,7 +4,8 @@
 - `EngineServer`: a server; its `TextRung`s are ways to have it read a text, most certain first.
 
 The servers of vLLM, SGLang and llama.cpp are in `probe_engines`, their HTTP client in
-`probe_client`, and the messages that a client gets from them in `client_messages`.
+`probe_client`, and the messages that a client gets from them in `client_messages`. Another engine
+needs a record in `core/server_engines.py` and a subclass of `EngineServer` in `PROBES`.
 
 For example, the body of a request:
 

@@ -1,6 +1,7 @@
 """Ask the servers of vLLM, SGLang and llama.cpp for prompts and readings.
 
-What they have in common is in `probe_base`. A text comes before a server's parser
+What they have in common is in `probe_base`. Another engine needs a class here, listed in `PROBES`,
+and a record in `core/server_engines.py`. A text comes before a server's parser
 
 - of vLLM by its derenderer, which reads the ids of a text (with `--enable-scale-out`, or in
   `vllm launch render`, which has no model); else by a grammar that allows only the text;
