@@ -116,7 +116,7 @@ def compare(
         )
     sources = [
         NamedSource(source=source, name=name, revision=own or revision)
-        # A revision of one side counts before that of both.
+        # The revision of one side overrides that of both.
         for source, own in ((left, left_revision), (right, right_revision))
     ]
     # A saved format has no template, so nothing can be rendered for it.

@@ -492,7 +492,7 @@ def lint(
 
 
 def _find_jinjas(pythons: list[str]) -> tuple[wings.OtherJinja, ...]:
-    """Return the other Jinja programs. Raises AutoparserError if there are none."""
+    """Find other Jinja implementations; raise AutoparserError if none is installed."""
     # Of two versions of one implementation, the first one counts, from this environment.
     found = wings.installed_jinjas([sys.executable, *pythons])
     if not found:

@@ -118,7 +118,7 @@ class AskedTally(Struct):
         self._tools = max(self._tools, other._tools)
         self._longest = max(self._longest, other._longest)
         self._largest = max(self._largest, other._largest)
-        # What is known of the last request belongs to that tally alone, and is not merged.
+        # The last request is only a cache of the other tally, so it is not merged.
         self._signs |= other._signs
 
     def _forms_of(self, tools: Sequence[Json]) -> set[str]:

@@ -634,12 +634,15 @@ def _names_beside(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[str
 def _firsts(node: Node, rules_by_name: Mapping[str, Node]) -> Iterator[Node]:
     """Return the first nodes of alternatives, with the first nodes of their rules."""
     left = [node]
+    entered: set[str] = set()
     for option in left:
         match option:
             case ChoiceNode(options):
                 left += options
-            case RuleReference(name) if rules_by_name[name] not in left:
-                left.append(rules_by_name[name])
+            case RuleReference(name):
+                # A rule may begin with itself.
+                left += [] if name in entered else [rules_by_name[name]]
+                entered.add(name)
             case SequenceNode(items):
                 for item in items:
                     left.append(item)

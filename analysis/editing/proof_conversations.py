@@ -415,7 +415,7 @@ def _set_reasoning(message: dict[str, Json], value: Json) -> dict[str, Json]:
 
 
 def _set_calls(message: dict[str, Json], value: Json) -> dict[str, Json]:
-    """Give an answer without calls this value."""
+    """Set the calls of an assistant message that has none."""
     plain = message["role"] == "assistant" and "tool_calls" not in message
     return {**message, "tool_calls": value} if plain else message
 

@@ -447,7 +447,7 @@ class MemberRules:
                     break
         raise_refused(refused)
         if self.more:
-            # The last entry is always that of made-up names.
+            # Made-up names always come last; `_entries[-1]` relies on it.
             found.append(self._made_up())
         return found
 

@@ -218,7 +218,7 @@ class Satisfiability:
             return True
         optional = (name for name in members.known if name not in required)
         room -= sum(self.schema(*members.member_schema(name), above) for name in optional)
-        # There is no end of made-up names.
+        # Names can be made up without limit.
         return room <= 0 or self._has_others(members, above)
 
     def _has_others(self, members: NamedMembers, above: frozenset[str]) -> bool:

@@ -336,8 +336,8 @@ def _enclosed_strings(text: StringText, exclude: Sequence[str]) -> list[tuple[st
 def _shaped(node: PatternNode, spelled: StringShape) -> PatternNode:
     """Return the pattern of the strings of a shape.
 
-    llguidance finds no slice in two expressions that have to match at once, but in a dead end that
-    begins like them.
+    llguidance finds no slice for two expressions that must both match, so a dead end that begins
+    like them carries the slices.
     """
     node = replace(node, shape=spelled)
     begun = _begun_string(spelled, node.close)
@@ -360,9 +360,9 @@ def _begun_string(spelled: StringShape, close: str) -> str | None:
 
 
 def _string_slices(text: StringText, quote: str) -> tuple[str, ...]:
-    """Return the slices of a vocabulary for strings: JSON's, less what is escaped here alone.
+    """Return JSON's slices without the characters that only this notation escapes.
 
-    If llguidance finds only a part of a slice, it checks all its tokens, as of JSON's at a quote.
+    llguidance checks every token of a slice that matches only in part, so JSON's own do not help.
     """
     table, _ = _spelling(text, quote)
     special = {*table, *(quote or text.close)[:1]} - {*_JSON, '"'}

@@ -414,7 +414,7 @@ def _one_of(regexes: Sequence[str]) -> str:
 
 
 _FILLED = r'[^\s"\\\x00-\x1F\x7F]'
-"""A character that a JSON string holds as it is, and that is not whitespace."""
+"""A character, but no whitespace, that JSON strings contain unescaped."""
 _FILLED_TEXT = r"[^\s\x1c-\x1f]"
 """Any character that is not whitespace."""
 

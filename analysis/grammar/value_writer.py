@@ -202,7 +202,7 @@ class _MadeEntry(NamedTuple):
 _KEPT: IdentityCache[_MadeEntry] = IdentityCache(1024)
 """Cached entries of tools whose rules are made apart."""
 _FOLLOWED: IdentityCache[_MadeEntry] = IdentityCache(1024)
-"""Those without a close of their own, with a text behind them."""
+"""Cached entries without a closing text, written with the text that follows them."""
 _NOTATION_TEXTS: IdentityCache[str] = IdentityCache(256)
 _ALONE: IdentityCache[tuple[Row, Node] | None] = IdentityCache(512)
 """Cached results of `alone`: most tools' parameters have one of a few schemas."""

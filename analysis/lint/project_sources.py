@@ -82,9 +82,23 @@ ADDITIONAL = "additional_chat_templates"
 """A subfolder that belongs to its model directory."""
 
 NEVER = {
-    *(".cache", ".direnv", ".eggs", ".git", ".hg", ".mypy_cache", ".nox", ".pytest_cache"),
-    *(".ruff_cache", ".svn", ".tox", ".venv", "__pycache__", "__pypackages__", "node_modules"),
-    *("site-packages", "venv"),
+    ".cache",
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "__pypackages__",
+    "node_modules",
+    "site-packages",
+    "venv",
 }
 """Folders with other people's files; they are searched only if named."""
 

@@ -360,7 +360,7 @@ def plain_facts(facts: str) -> dict[str, Any] | None:
             inner[name] = items.split(", ")
         elif (text := fact["quoted"] if word is None else word) is not None:
             inner[name] = _TRUTH.get(text, text) if text is word else text
-        # A name alone, e.g. `mends:`, begins a list of rows.
+        # A key without a value, e.g. `mends:`, starts a list of rows.
         elif inner is found:
             inner[name] = rows = []
         else:

@@ -372,7 +372,8 @@ class RoundTripsDocument(JsonDocument, frozen=True):
     total: Count
     """Scenarios, with each next message's role, that apply to either template, e.g. `56`."""
     changed: tuple[TripChange, ...]
-    """Those with another verdict, e.g. `"no reasoning"`, from `"header differs"` to `"holds"`."""
+    """Scenarios whose verdict changed, e.g. `"no reasoning"`, from `"header differs"` to `"holds"`.
+    """
 
 
 class FindingFate(StrEnum):

@@ -492,7 +492,7 @@ class CallRecovery:
                     ids = [
                         token.text
                         for token in gap[:count]
-                        # A word that is no literal of the format, e.g. `call_1`.
+                        # A word that the format does not write itself, e.g. `call_1`.
                         if not token.own and _ID.fullmatch(token.text)
                     ]
                     yield found._replace(

@@ -150,7 +150,7 @@ class _Scan:
                 return match.start()
             if char == '"':
                 self.quoted = not self.quoted
-            # An escape matches with the character behind it, and is no bracket.
+            # The match is a whole escape, such as `\"`, not a bracket.
             elif not self.quoted and len(char) == 1:
                 self.depth += 1 if char in "{[" else -1
                 self.complete = self.depth <= 0

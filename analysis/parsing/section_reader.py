@@ -625,7 +625,7 @@ class SectionReader:
         return None
 
     def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:
-        """Note what the call that closed last, with this text, lacks or has swallowed."""
+        """Judge the last closed call: swallowed arguments first, then missing markup."""
         entries = self._texts.entries
         if entries is not None:
             collector.judge_call(text, entries.swallowed, entries.holds_entry)

@@ -627,7 +627,7 @@ def _with_signs(turn: TurnTree, stops: list[tuple[str, str, StopMark]]) -> Texts
         return
     calls = tuple(text for _, text, mark in stops if mark is StopMark.CALLS)
     if is_marked(section):
-        # Models also write calls as a list, e.g. `[<tool_call>`, whose bracket is no content.
+        # Models also write calls as a list, e.g. `[<tool_call>`; the bracket is not content.
         yield from ((section.space, f"[{text}", StopMark.CALLS) for text in calls)
     for text, begins_line in _signs(section):
         # With the whole opener, the call is found already.

@@ -549,14 +549,12 @@ class ReasoningReader:
         # If nothing opens reasoning, it may as well be the content before the call.
         if self.turn.reasoning is None or self.turn.reasoning.leads:
             return False
+        direct = (TurnPart.REASONING, TurnPart.CALLS)
         for row in self.turn.strict.rows:
-            parts = [item for item in row.items if not isinstance(item, str) or item.strip()]
-            for before, behind in pairwise(parts):
-                match before, behind:
-                    case PartBody(part=TurnPart.REASONING), PartBody(part=TurnPart.CALLS):
-                        return False
-                    case _:
-                        pass
+            items = [item for item in row.items if not isinstance(item, str) or item.strip()]
+            parts = [item.part if isinstance(item, PartBody) else None for item in items]
+            if direct in pairwise(parts):
+                return False
         return True
 
     def _opening(

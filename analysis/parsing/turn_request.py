@@ -89,7 +89,7 @@ class CallSchemas:
         part = self._parts.get(name)
         if part is None:
             part = _parameters_of(self._schemas.get(name))
-            # Not for names that a model made up, since there is no end of them.
+            # Names made up by a model are not cached: their number has no limit.
             if name in self._schemas:
                 self._parts[name] = part
         return part

@@ -108,7 +108,19 @@ MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 
 STRING, ARRAY = 8, 9
-SCALARS = {**dict(enumerate("BbHhIif?")), 10: "Q", 11: "q", 12: "d"}
+SCALARS = {
+    0: "B",
+    1: "b",
+    2: "H",
+    3: "h",
+    4: "I",
+    5: "i",
+    6: "f",
+    7: "?",
+    10: "Q",
+    11: "q",
+    12: "d",
+}
 """The `struct` format of each type of a single value."""
 
 LONGEST_KEY = 0xFFFF

@@ -485,8 +485,17 @@ _NAME = re.compile(
 GGUF = ".gguf"
 
 _OF_FILES = (
-    *(GGUF, ".j2", ".jinja", ".jinja2", ".json", ".py", ".template", ".tmpl", ".txt"),
-    *(".yaml", ".yml"),
+    GGUF,
+    ".j2",
+    ".jinja",
+    ".jinja2",
+    ".json",
+    ".py",
+    ".template",
+    ".tmpl",
+    ".txt",
+    ".yaml",
+    ".yml",
 )
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers for these tests, small and real, and what a grammar object allows and accepts."""
+"""Small and real tokenizers, and helpers that ask a grammar object which tokens it allows."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def test_counted_letters_in_a_pattern_are_loosened_unless_strict(name: str) -> N
 
 
 def test_lengths_of_escaped_strings_are_loosened_in_a_tag() -> None:
-    """The lengths of the text count, not those of its spelling: 1 s a mask if they were held."""
+    """A tag drops the lengths: xgrammar would take 1 s for each mask."""
     analysis = analysis_of("p1-2-python-list")
     written: list[str] = []
     for most in (40, 4000):
