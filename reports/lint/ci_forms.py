@@ -1,8 +1,8 @@
 """Findings as CI servers read them: annotations of GitHub Actions, and JUnit XML.
 
-For example, a finding in line 4 with the message "100% lost: a, b" is the annotation
+For example, a finding in line 4, column 7, with the message "100% lost: a, b" is the annotation
 
-    ::error file=chat.jinja,line=4,title=AP301 name::100%25 lost: a, b
+    ::error file=chat.jinja,line=4,col=7,title=AP301 name::100%25 lost: a, b
 """
 
 from __future__ import annotations
@@ -14,9 +14,18 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from autoparser.analysis.lint.hit import Severity
 from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
+from autoparser.reports.places import FilePlace
 from autoparser.reports.visible import visible
 
-from .words import message_words, notes, problem_words, summary_words, template_title, unused_words
+from .words import (
+    line_place,
+    message_words,
+    notes,
+    problem_words,
+    summary_words,
+    template_title,
+    unused_words,
+)
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 
@@ -34,12 +43,13 @@ def _finding_commands(run: LintRun) -> Iterator[str]:
             if finding.fix:
                 words += f"; {visible(finding.fix)}"
             # A template inside of JSON has no lines of the file.
-            line = template.line_in_file(finding.line)
-            yield _command(_COMMANDS[finding.severity], template.path, line, title, words)
+            place = line_place(template, finding.line, finding.column)
+            yield _command(_COMMANDS[finding.severity], template.path, place, title, words)
         yield from _unused_ignore_notices(template)
     for problem in run.problems:
         words = problem_words(problem)
-        yield _command("error", problem.path, problem.line, "autoparser lint", words)
+        place = FilePlace(problem.path, problem.line) if problem.line else None
+        yield _command("error", problem.path, place, "autoparser lint", words)
     # With this prefix, no text at the beginning of a line can be read as a workflow command.
     for words in (*notes(run), summary_words(run)):
         yield f"autoparser lint: {words}"
@@ -47,13 +57,14 @@ def _finding_commands(run: LintRun) -> Iterator[str]:
 
 def _unused_ignore_notices(template: InspectedTemplate) -> Iterator[str]:
     for ignore in template.unused:
-        line = template.line_in_file(ignore.line)
+        place = line_place(template, ignore.line)
         words = f"{template_title(template)}: {unused_words(ignore)}"
-        yield _command("notice", template.path, line, "unused ignore", words)
+        yield _command("notice", template.path, place, "unused ignore", words)
 
 
-def _command(command: str, path: str, line: int | None, title: str, words: str) -> str:
-    properties = {"file": path, "line": str(line or 1), "title": title}
+def _command(command: str, path: str, place: FilePlace | None, title: str, words: str) -> str:
+    at = {"line": "1"} if place is None else {"line": str(place.line), "col": str(place.column)}
+    properties = {"file": path, **at, "title": title}
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
     return f"::{command} {listed}::{_data(words)}"
 

@@ -22,10 +22,11 @@ from autoparser.analysis.lint.inspection import InspectedTemplate, LintRun
 from autoparser.analysis.lint.linting import LintFinding
 from autoparser.analysis.lint.project_sources import InputProblem
 from autoparser.analysis.lint.rule import Rule
+from autoparser.reports.places import FilePlace
 from autoparser.reports.visible import visible
 
 from .page import page_file, page_markdown
-from .words import message_words, problem_words
+from .words import line_place, message_words, problem_words
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -118,9 +119,7 @@ def _result(
         "ruleIndex": indices[finding.code],
         "level": _LEVELS[finding.severity],
         "message": {"text": _escape_placeholders(f"{message_words(template, finding)}{fix}")},
-        "locations": [
-            _location(template.path, template.line_in_file(finding.line), finding.column)
-        ],
+        "locations": [_location(template.path, line_place(template, finding.line, finding.column))],
         "partialFingerprints": {
             "autoparserFinding/v1": hashlib.sha256(
                 identity.encode("utf-8", "surrogatepass")
@@ -139,7 +138,9 @@ def _notification(problem: InputProblem) -> Mapping[str, object]:
     return {
         "level": "error",
         "message": {"text": _escape_placeholders(problem_words(problem))},
-        "locations": [_location(problem.path, problem.line)],
+        "locations": [
+            _location(problem.path, FilePlace(problem.path, problem.line) if problem.line else None)
+        ],
     }
 
 
@@ -155,11 +156,11 @@ def _escape_placeholders(text: str) -> str:
     return _LINK.sub(r"\\[\1\\]", _PLACEHOLDER.sub(r"{{\1}}", text))
 
 
-def _location(path: str, line: int | None, column: int | None = None) -> Mapping[str, object]:
+def _location(path: str, place: FilePlace | None) -> Mapping[str, object]:
     # GitHub refuses a result without a line.
-    region = {"startLine": line or 1}
-    if line is not None and column is not None:
-        region["startColumn"] = column
+    region = {"startLine": 1}
+    if place is not None:
+        region = {"startLine": place.line, "startColumn": place.column}
     return {"physicalLocation": {"artifactLocation": _artifact(path), "region": region}}
 
 

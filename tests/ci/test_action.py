@@ -107,7 +107,7 @@ def test_findings_are_annotations_sarif_and_a_summary(runner: Runner) -> None:
     shutil.copy(DROPS, runner.repository / "chat.jinja")
     ran = runner.run(STEPS["Lint"], args=SELECT, **{"sarif-file": "lint.sarif"})
     assert ran.code == 1
-    assert ran.out.startswith("::error file=chat.jinja,line=4,title=AP306 ")
+    assert ran.out.startswith("::error file=chat.jinja,line=4,col=5,title=AP306 ")
     assert ran.outputs == "sarif-file=lint.sarif\n"
     assert "| 🔴 error | `AP306`" in ran.summary
     log = json.loads((runner.repository / "lint.sarif").read_text("utf-8"))
@@ -290,4 +290,4 @@ def test_installed_action_reports_findings_and_fails(tmp_path: Path) -> None:
     assert installed.code == 0, installed.out
     ran = runner.run(STEPS["Lint"], args=SELECT)
     assert ran.code == 1
-    assert ran.out.startswith("::error file=chat.jinja,line=4,title=AP306 ")
+    assert ran.out.startswith("::error file=chat.jinja,line=4,col=5,title=AP306 ")

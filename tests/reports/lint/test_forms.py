@@ -260,7 +260,9 @@ def test_badge_and_card_of_a_hostile_run_are_well_formed() -> None:
     assert "<script" not in card
 
 
-COMMAND = re.compile(r"::(error|warning|notice) file=([^:,]*),line=(\d+),title=([^:,]*)::(.*)")
+COMMAND = re.compile(
+    r"::(error|warning|notice) file=([^:,]*),line=(\d+)(?:,col=\d+)?,title=([^:,]*)::(.*)"
+)
 
 
 def test_github_report_has_one_command_per_line() -> None:
