@@ -48,6 +48,7 @@ from autoparser.analysis.parsing.turn_request import (
     read_options,
     read_request,
     request_with,
+    schemas_by_name,
 )
 from autoparser.shown import Shown
 
@@ -179,10 +180,10 @@ class LearnedFormat(Shown, ABC):
         is then text. Raises RequestError for invalid tools or options, TokenizerError for an
         invalid tokenizer.
         """
-        asked = read_options(ParserFields, tools, options)
         bare = call_ids is None and tokenizer is None and chat_template_kwargs is None
         if bare and not (options or self.also):
-            return self._usual_parser(request_with(asked))
+            return self._usual_parser(None if tools is None else schemas_by_name(tools))
+        asked = read_options(ParserFields, tools, options)
         request = request_with(asked, self._setting_format(tools, chat_template_kwargs))
         self._warn_of_unread(chat_template_kwargs)
         model = None if tokenizer is None else _model_tokenizer(tokenizer)
@@ -206,18 +207,19 @@ class LearnedFormat(Shown, ABC):
         turn, other = build_expression(self.formats, request), self._alternative(request)
         return parser_of(turn, None if other is None else parser_of(other))
 
-    def _usual_parser(self, request: ParserRequest) -> OutputParser:
+    def _usual_parser(self, tools: Mapping[str, Json] | None) -> OutputParser:
         """Return the parser of a request with nothing but tools, made once for their names."""
-        tools = request.tools
-        parser = _PARSERS.of(
-            (self.formats,),
-            None if tools is None else tuple(tools),
+
+        def make() -> OutputParser:
+            # An empty list offers no tool; without a list any function may be called.
+            request = ParserRequest(tools, calls=tools != {})
             # A parser that is kept must not keep the schemas of one request.
-            lambda: OutputParser(
+            return OutputParser(
                 structs.replace(build_expression(self.formats, request), schemas={})
-            ),
-        )
-        return parser.offering({} if tools is None else tools)
+            )
+
+        parser = _PARSERS.of((self.formats,), None if tools is None else tuple(tools), make)
+        return parser.offering(tools or {})
 
     def grammar(
         self,

@@ -79,7 +79,10 @@ from .value_decoding import (
 )
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
-_BAD, _CUT, _REPAIRED = ReadOutcome.BAD, ReadOutcome.CUT, ReadOutcome.REPAIRED
+_BAD, _CUT = ReadOutcome.BAD, ReadOutcome.CUT
+_COMPLETE, _REPAIRED = ReadOutcome.COMPLETE, ReadOutcome.REPAIRED
+_PYTHON, _VERBATIM = StringEscape.PYTHON, StringEscape.VERBATIM
+_MARKUP, _ARGUMENTS = SpanKind.MARKUP, SpanKind.ARGUMENTS
 
 # The value of one argument, up to its end, as JSON after its key.
 
@@ -129,15 +132,13 @@ class ValueReader(ArgumentsAround):
         quote = text.open.strip()
         # A sign between entries may stand in a string, so a model puts such a string in quotes.
         # Where the template quotes none and no sign ends a value, quotes are text.
-        own = text.escape is StringEscape.PYTHON
+        own = text.escape is _PYTHON
         may_quote = not quote and not row.after.strip() and (own or self.separator.core)
         if row.quote or (may_quote and (yield from self._at_literal())):
             self.repaired = self.repaired or not (own or row.quote)
             return (yield from self._open_value(row, schema, types, literal=True))
-        if text.escape is StringEscape.PYTHON or (
-            quote in ('"', "'")
-            and text.escape is not StringEscape.VERBATIM
-            and not _escapes_by_doubling(text)
+        if text.escape is _PYTHON or (
+            quote in ('"', "'") and text.escape is not _VERBATIM and not _escapes_by_doubling(text)
         ):
             return (yield from self._quoted_value(row))
         if quote:
@@ -221,9 +222,7 @@ class ValueReader(ArgumentsAround):
         if self.wide and not quoted:
             after = replace(after, before=after.before.replace("\n", "\r\n"))
         # Only text that is passed on as it comes needs no look at the whole.
-        streams = (
-            types == STRING_ONLY and string.escape is StringEscape.VERBATIM and string.guard is None
-        )
+        streams = types == STRING_ONLY and string.escape is _VERBATIM and string.guard is None
         if streams:
             self.emit('"')
         escapes = string.escapes if quoted else ()
@@ -299,7 +298,7 @@ class ValueReader(ArgumentsAround):
             if tape.complete and scan.in_foreign_quote:
                 return _BAD
             return self._at_end(schema, types, ends, literal=literal)
-        text = tape.take(size, SpanKind.ARGUMENTS).strip()
+        text = tape.take(size, _ARGUMENTS).strip()
         if not (literal and self._emit_literal(text)):
             own = True
             if self.arguments.values.string.open.strip() and not row.quote:
@@ -339,13 +338,13 @@ class ValueReader(ArgumentsAround):
         rest = tape.text[tape.at :]
         # The beginning of a truncated closer is not part of the value.
         begun = (size for end in ends for size in range(1, len(end)) if rest.endswith(end[:size]))
-        text = tape.take(len(rest) - max(begun, default=0), SpanKind.ARGUMENTS).strip()
+        text = tape.take(len(rest) - max(begun, default=0), _ARGUMENTS).strip()
         goes_on = ends_in_number(rest) and not tape.bounded
         names = schema.document.signed_names
         whole = not goes_on and is_value(text, self.arguments.values, names)
         if not (tape.complete and whole):
             return _CUT
-        tape.take(tape.left(), SpanKind.MARKUP)
+        tape.take(tape.left(), _MARKUP)
         if not (literal and self._emit_literal(text)):
             self.emit(raw_value_json(text, schema, types, self.arguments.values, quoted=False).json)
         self.repaired = True
@@ -381,12 +380,12 @@ class ValueReader(ArgumentsAround):
 
 def _escapes_as_python(arguments: ArgumentFormat) -> bool:
     """Return whether strings have the escapes of Python."""
-    return arguments.values.string.escape is StringEscape.PYTHON
+    return arguments.values.string.escape is _PYTHON
 
 
 def _is_backslashed(text: StringText) -> bool:
     """Return whether strings have the quotes of Python, and the template escapes nothing."""
-    return text.escape is StringEscape.VERBATIM and text.open.strip() in ("'", '"')
+    return text.escape is _VERBATIM and text.open.strip() in ("'", '"')
 
 
 def _quotes_by_marker(notation: ValueNotation) -> bool:
@@ -470,7 +469,7 @@ class EntryReader:
         match = None if head is None else head.match(tape.text, tape.at)
         if match is None or match[1] not in self.values.schema.names:
             return None
-        tape.take_parts(((*match.span(1), SpanKind.ARGUMENTS),), match.end())
+        tape.take_parts(((*match.span(1), _ARGUMENTS),), match.end())
         self.values.wide = False
         self.count += 1
         return match[1]
@@ -490,7 +489,7 @@ class EntryReader:
             return False
         self.emit(f'{", " if values.seen_keys else ""}"{key}": {found}')
         values.seen_keys.add(key)
-        tape.take_parts(((tape.at, ends[0], SpanKind.ARGUMENTS),), ends[1])
+        tape.take_parts(((tape.at, ends[0], _ARGUMENTS),), ends[1])
         return True
 
     def _entry_or_end(self) -> Reading[ReadOutcome | None]:
@@ -530,7 +529,7 @@ class EntryReader:
         yield from ahead.space()
         if (yield from ahead.among((*texts.stops, *filter(None, texts.begin)))) is None:
             return False
-        tape.take(broken.end() - tape.at, SpanKind.MARKUP)
+        tape.take(broken.end() - tape.at, _MARKUP)
         self.values.repaired = True
         return True
 
@@ -538,7 +537,7 @@ class EntryReader:
         """End the arguments at a text that follows them."""
         self.emit("}")
         repaired = self.values.repaired or self.separated
-        return _REPAIRED if repaired else ReadOutcome.COMPLETE
+        return _REPAIRED if repaired else _COMPLETE
 
     def _value(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
         """Read the value of a key, and its closer."""
@@ -611,7 +610,7 @@ class EntryReader:
         repeats = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
         match = repeats.match(tape.text, tape.at, end)
         if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
-            tape.take(match.end() - tape.at, SpanKind.MARKUP)
+            tape.take(match.end() - tape.at, _MARKUP)
             self.values.repaired = True
 
     def _key(self, opening: TemplateLiteral, middles: _Middles) -> Reading[str | None]:
@@ -627,7 +626,7 @@ class EntryReader:
                 begun, size = tape.text[tape.at : found.end()], found.start() - tape.at
                 longer = [name for name in self.values.schema.names if name.startswith(begun)]
                 whole = (yield from self._whole_key(longer, middles)) if longer else ""
-                key = tape.take(len(whole) or size, SpanKind.ARGUMENTS).strip()
+                key = tape.take(len(whole) or size, _ARGUMENTS).strip()
                 if key in self.values.schema.names:
                     return key
                 # Models also write names in quotes; a key with quotes inside is not a key.
@@ -646,7 +645,7 @@ class EntryReader:
             for pattern, row in middles.patterns:
                 match = pattern.match(tape.text, tape.at)
                 if match:
-                    tape.take(match.end() - tape.at, SpanKind.MARKUP)
+                    tape.take(match.end() - tape.at, _MARKUP)
                     space = yield from skip_written(tape, TemplateLiteral.of(row.middle).after)
                     self.values.wide = "\r" in space
                     return row
@@ -677,13 +676,13 @@ class EntryReader:
         if not count:
             return False
         if (yield from ahead.row(others)):
-            tape.take(ahead.at - tape.at if count > 1 else 0, SpanKind.MARKUP)
+            tape.take(ahead.at - tape.at if count > 1 else 0, _MARKUP)
             return count > 1
         after = TemplateLiteral.of(row.after)
         begin = [*others, *(opening.units[0] for opening in self.values.openings if opening.core)]
         if count > 1 or not after.core or not (yield from self._closes(ahead, after, begin)):
             return False
-        tape.take(key_end - tape.position, SpanKind.MARKUP)
+        tape.take(key_end - tape.position, _MARKUP)
         return True
 
     def _closes(
@@ -787,14 +786,14 @@ def read_arguments(
     if arguments.encoded:
         return (yield from _read_encoded(tape, emit, repairs))
     if arguments.is_object:
-        yield from skip_space(tape, SpanKind.ARGUMENTS)
+        yield from skip_space(tape, _ARGUMENTS)
         if (yield from at_text(tape, '"')):
             # Models also write the object as a JSON string.
             return (yield from _read_encoded(tape, emit, repairs))
         if (yield from at_any(tape, _NOTHING)):
             outcome = yield from read_json(tape, ignore, repairs)
             emit("{}")
-            return _REPAIRED if outcome is ReadOutcome.COMPLETE else outcome
+            return _REPAIRED if outcome is _COMPLETE else outcome
         if tape.left() and tape.text[tape.at] != "{":
             return _BAD
         required, python = schema.required, _escapes_as_python(arguments)

@@ -205,12 +205,13 @@ class OpenParts:
     answers without reasoning with `</think>`, that one is not.
     """
 
+    _content = False
+    quoted = False
+    """Whether the last apparent opener of reasoning was text."""
+
     def __init__(self, turn: TurnTree) -> None:
         """Begin a turn."""
         self._turn = turn
-        self._content = False
-        self.quoted = False
-        """Whether the last apparent opener of reasoning was text."""
 
     def open_content(self) -> None:
         """Note that a block of content has opened."""

@@ -35,7 +35,7 @@ from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings, call_closers
 from .json_call_reader import JsonReader, message_call
 from .json_text import ReadOutcome, read_json
-from .message_collector import MessageCollector
+from .message_collector import UNKEPT, MessageCollector
 from .stop_marks import BARS, call_literals, call_markers, call_open, is_telling, mirrored
 from .text_lookahead import ends_nowhere
 from .text_tape import Reading, Result, Span, SpanKind, TextTape
@@ -449,7 +449,8 @@ class CallRecovery:
         """Return a call that is a JSON object with its name inside."""
         if self._json is None:
             return None
-        tape, collector = _whole(text[at:], bounded=self.bounded), _collector(schemas)
+        tape = _whole(text[at:], bounded=self.bounded)
+        collector = MessageCollector(None, schemas, UNKEPT)
         nothing = TemplateLiteral()
         call = replace(self._json, before=nothing, after=nothing)
         # Accept any name here: one such as `functions.ping` is looked up below.
@@ -696,16 +697,6 @@ def _whole(text: str, *, bounded: bool) -> TextTape:
     tape.closed = tape.complete = True
     tape.bounded = bounded
     return tape
-
-
-def _collector(schemas: CallSchemas) -> MessageCollector:
-    return MessageCollector(
-        None,
-        reasoning="separate",
-        whole_calls=True,
-        make_id=lambda _, __: "",
-        schemas=schemas,
-    )
 
 
 def _reading_result(reading: Reading[Result]) -> Result | None:

@@ -25,7 +25,7 @@ from autoparser.analysis.core.string_notation import StringEscape
 from autoparser.lazy_names import lazy_pattern
 
 from .text_lookahead import GoesOn, TextLookahead, at_any, ends_nowhere
-from .text_tape import Reading, SpanKind, TextLane, TextTape
+from .text_tape import LaneSearch, Reading, SpanKind, TextLane, TextTape
 from .turn_request import IdentityCache
 
 # Scans for the end of a value.
@@ -271,6 +271,10 @@ class ReadOutcome(StrEnum):
     """The text is not a value."""
 
 
+# Python 3.11 looks up a member of an Enum ten times slower than a global name.
+_BAD, _CUT = ReadOutcome.BAD, ReadOutcome.CUT
+_COMPLETE, _REPAIRED = ReadOutcome.COMPLETE, ReadOutcome.REPAIRED
+_ARGUMENTS = SpanKind.ARGUMENTS
 _SPACE = re.compile(r"\s+")
 _UNKNOWN_SPACE = lazy_pattern(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
@@ -321,6 +325,10 @@ def _passed(text: str, begun: object) -> int | None:
     return None if match is None else match.end(1)
 
 
+_DECODED = LaneSearch(_DECODER.decode, _passed, decode=_DECODER.decode)
+"""The search in strings with JSON's quotes."""
+
+
 class _Next(Enum):
     """The token that may come next."""
 
@@ -329,6 +337,9 @@ class _Next(Enum):
     VALUE = auto()
     END = auto()
     """A comma, or the closer of the innermost container."""
+
+
+_KEY, _COLON, _VALUE, _END = _Next.KEY, _Next.COLON, _Next.VALUE, _Next.END
 
 
 class _Parenthesis(NamedTuple):
@@ -342,7 +353,7 @@ class _Parenthesis(NamedTuple):
     """The JSON text since it opened, e.g. ['"', 'Oslo', '"']."""
 
 
-_SCALAR = (_Next.KEY, _Next.VALUE)
+_SCALAR = (_KEY, _VALUE)
 
 
 class _JsonReader:
@@ -370,7 +381,7 @@ class _JsonReader:
         """Whitespace, a comma or a key, emitted only with the next value, which may never come."""
         self.keyed = bool(lead)
         """Whether a key is in `gap`."""
-        self.next = _Next.VALUE
+        self.next = _VALUE
         self.repaired = False
         self.held: list[_Parenthesis] = []
         """The open parentheses in which no comma came yet, so that they may be no tuple."""
@@ -387,7 +398,7 @@ class _JsonReader:
             if char.isspace():
                 match = _SPACE.match(text, at)
                 count = match.end() - at if match else 1
-                taken = tape.take(count, SpanKind.ARGUMENTS)
+                taken = tape.take(count, _ARGUMENTS)
                 if self.open:
                     # Python's whitespace is more than JSON's, such as a no-break space.
                     self.gap += taken if taken == " " else _UNKNOWN_SPACE.sub(" ", taken)
@@ -396,15 +407,15 @@ class _JsonReader:
                 if outcome is not None:
                     self._release()
                     return outcome
-            if not self.open and self.next is _Next.END:
-                return ReadOutcome.REPAIRED if self.repaired else ReadOutcome.COMPLETE
+            if not self.open and self.next is _END:
+                return _REPAIRED if self.repaired else _COMPLETE
 
     def _sign(self, char: str) -> bool:
         """Take a bracket, a comma or a colon that may come here; return whether one did."""
         tape, due = self.tape, self.next
-        if char in _CLOSERS and due is _Next.VALUE:
+        if char in _CLOSERS and due is _VALUE:
             self._flush()
-            tape.take(1, SpanKind.ARGUMENTS)
+            tape.take(1, _ARGUMENTS)
             self.open.append(_CLOSERS[char])
             self.names[len(self.open)] = set()
             if char == "(":
@@ -416,15 +427,15 @@ class _JsonReader:
         # A closer of an outer container also closes those inside that a model left open.
         elif char in "}])" and char in self.open and self._may_close():
             self._close(char)
-        elif char == "," and self.open and due is _Next.END:
+        elif char == "," and self.open and due is _END:
             if self.held and self.held[-1].depth == len(self.open):
                 self._release(innermost=True)
-            tape.take(1, SpanKind.ARGUMENTS)
+            tape.take(1, _ARGUMENTS)
             self.gap += ","
             self._expect()
-        elif char == ":" and due is _Next.COLON:
-            self.gap += tape.take(1, SpanKind.ARGUMENTS)
-            self.next = _Next.VALUE
+        elif char == ":" and due is _COLON:
+            self.gap += tape.take(1, _ARGUMENTS)
+            self.next = _VALUE
         else:
             return False
         return True
@@ -433,7 +444,7 @@ class _JsonReader:
         """Read a string or a word; return the outcome if the value cannot continue, or None."""
         due = self.next
         if char in "\"'" and due in _SCALAR:
-            keyed = due is _Next.KEY
+            keyed = due is _KEY
             if keyed:
                 self.keyed = True
             else:
@@ -442,9 +453,9 @@ class _JsonReader:
             # Most strings are whole and JSON's already: one match passes them on.
             whole = _WHOLE.match(self.tape.text, self.tape.at)
             if whole is not None:
-                emit(self.tape.take(whole.end() - whole.start(), SpanKind.ARGUMENTS))
+                emit(self.tape.take(whole.end() - whole.start(), _ARGUMENTS))
             elif not (yield from self._string(char, emit)):
-                return self._cut() if keyed else ReadOutcome.CUT
+                return self._cut() if keyed else _CUT
             self._after_scalar()
             return None
         if _WORD.match(char) and due in _SCALAR:
@@ -453,14 +464,14 @@ class _JsonReader:
 
     def _expect(self) -> None:
         """Expect the first token of a container, or the one after a comma in it."""
-        self.next = _Next.KEY if self.open[-1] == "}" else _Next.VALUE
+        self.next = _KEY if self.open[-1] == "}" else _VALUE
 
     def _may_close(self) -> bool:
         """Return whether the open container may close here: no key waits for its value."""
-        if not self.open or self.next is _Next.COLON:
+        if not self.open or self.next is _COLON:
             return False
         # In an array, an element may be missing after the comma or the bracket.
-        return self.next is not _Next.VALUE or self.open[-1] != "}"
+        return self.next is not _VALUE or self.open[-1] != "}"
 
     def _flush(self) -> None:
         if self.gap:
@@ -478,13 +489,13 @@ class _JsonReader:
             gap: str = self.gap
             self.gap = gap.removesuffix(next(filter(gap.endswith, self.stops), ""))
             self._flush()
-        return ReadOutcome.CUT
+        return _CUT
 
     def _after_scalar(self) -> None:
-        if self.next is not _Next.KEY:
-            self.next = _Next.END
+        if self.next is not _KEY:
+            self.next = _END
             return
-        self.next = _Next.COLON
+        self.next = _COLON
         key, names = self.gap.lstrip(", \t\r\n"), self.names[len(self.open)]
         if "\\" in key:
             key = encode_basestring(json.loads(key))
@@ -503,9 +514,9 @@ class _JsonReader:
             # A string in parentheses is no tuple; without a value, it is an empty one.
             self.emit("".join(pieces) or "[]")
             self.repaired = self.repaired or bool(pieces)
-            self.tape.take(1, SpanKind.ARGUMENTS)
+            self.tape.take(1, _ARGUMENTS)
             self.open.pop()
-            self.next = _Next.END
+            self.next = _END
             return
         closed = len(self.open) - self.open[::-1].index(char)
         while self.held and self.held[-1].depth >= closed:
@@ -514,20 +525,20 @@ class _JsonReader:
             self.emit(_WRITTEN.get(self.open[-1], self.open[-1]))
             self.open.pop()
             self.repaired = True
-        self.tape.take(1, SpanKind.ARGUMENTS)
+        self.tape.take(1, _ARGUMENTS)
         self.open.pop()
         self.emit(gap + _WRITTEN.get(char, char))
-        self.next = _Next.END
+        self.next = _END
 
     def _at_other_text(self) -> Reading[ReadOutcome]:
         """End the value at a text that is not part of it."""
         # A key without a value cannot be completed.
         if not self._may_close():
-            return ReadOutcome.BAD
+            return _BAD
         if (yield from at_any(self.tape, self.stops)):
             return self._repair()
         goes_on = yield from self.goes_on(TextLookahead(self.tape, self.tape.position))
-        return self._repair() if goes_on else ReadOutcome.BAD
+        return self._repair() if goes_on else _BAD
 
     def _release(self, *, innermost: bool = False) -> None:
         """Emit the text that is held, in all parentheses or one, as the beginning of tuples."""
@@ -542,7 +553,7 @@ class _JsonReader:
         while self.open:
             char = self.open.pop()
             self.emit(_WRITTEN.get(char, char))
-        return ReadOutcome.REPAIRED
+        return _REPAIRED
 
     def _at_end(self) -> ReadOutcome:
         """Return how the value ends with the text: repaired if it lacks nothing but closers."""
@@ -558,12 +569,12 @@ class _JsonReader:
         while True:
             match = _WORD.match(tape.text, tape.at)
             if match is None:
-                return ReadOutcome.BAD
+                return _BAD
             if match.end() < len(tape.text) or tape.closed:
                 break
             yield
         word = match.group()
-        if self.next is _Next.KEY:
+        if self.next is _KEY:
             self.keyed = self.repaired = True
             # Models write keys without quotes, as in JavaScript.
             self.gap += encode_basestring(word)
@@ -580,8 +591,8 @@ class _JsonReader:
         else:
             # The text ends inside a word, which might have become a value.
             ends = tape.closed and match.end() == len(tape.text)
-            return self._cut() if ends and not tape.bounded else ReadOutcome.BAD
-        tape.take(len(word), SpanKind.ARGUMENTS)
+            return self._cut() if ends and not tape.bounded else _BAD
+        tape.take(len(word), _ARGUMENTS)
         self._after_scalar()
         # More digits may be missing where a text ends.
         ends = tape.closed and not tape.left() and not tape.bounded
@@ -603,19 +614,18 @@ class _JsonReader:
     def _string(self, quote: str, emit: Emit) -> Reading[bool]:
         """Read a string; return False if the text ends inside it."""
         tape = self.tape
-        tape.take(1, SpanKind.ARGUMENTS)
+        tape.take(1, _ARGUMENTS)
         emit('"')
         run, escape = _RUNS[quote], "\\" if quote == '"' else ""
         python = self.python or quote == "'"
-        passed, decode = (_passed, _DECODER.decode) if escape else (None, None)
-        lane = TextLane(_OTHER.match, SpanKind.ARGUMENTS, emit, passed, decode=decode)
+        lane = TextLane(_DECODED if escape else LaneSearch(_OTHER.match), _ARGUMENTS, emit)
         while True:
             if tape.at >= len(tape.text) and not (yield from tape.wait(1)):
                 return False
             text, at = tape.text, tape.at
             match = run.match(text, at)
             if match is not None:
-                emit(tape.take(match.end() - at, SpanKind.ARGUMENTS))
+                emit(tape.take(match.end() - at, _ARGUMENTS))
                 # The run went to the end of the text, so more of it is likely: it need not pass the
                 # reader.
                 if tape.at == len(text) or _BEGUN_ESCAPE.match(text, tape.at) is not None:
@@ -623,7 +633,7 @@ class _JsonReader:
                 continue
             char = text[at]
             if char == quote:
-                tape.take(1, SpanKind.ARGUMENTS)
+                tape.take(1, _ARGUMENTS)
                 emit('"')
                 return True
             if char == "\\":
@@ -632,7 +642,7 @@ class _JsonReader:
                 continue
             # JSON escapes every control character.
             self.repaired = self.repaired or char < " "
-            emit(in_json(tape.take(1, SpanKind.ARGUMENTS)))
+            emit(in_json(tape.take(1, _ARGUMENTS)))
 
     def _escape(self, emit: Emit, *, python: bool) -> Reading[bool]:
         """Read an escape, of Python where its strings are; return False if the text ends in it."""
@@ -641,18 +651,18 @@ class _JsonReader:
             return False
         char = tape.text[tape.at + 1]
         if char in '"\\/bfnrt':
-            emit(tape.take(2, SpanKind.ARGUMENTS))
+            emit(tape.take(2, _ARGUMENTS))
             return True
         size = _SIZES.get(char, 1)
         if not (yield from tape.wait(size)):
             return False
         if _UNICODE.match(tape.text, tape.at):
-            emit(tape.take(size, SpanKind.ARGUMENTS))
+            emit(tape.take(size, _ARGUMENTS))
             return True
         known = _PYTHON.match(tape.text, tape.at)
         self.repaired = self.repaired or not (known and python)
         # A backslash before any other character is a literal backslash, as in a path of Windows.
-        taken = tape.take(size if known else 1, SpanKind.ARGUMENTS)
+        taken = tape.take(size if known else 1, _ARGUMENTS)
         digits = taken[2:]
         emit(in_json(chr(int(digits, 16)) if digits else taken[-1]))
         return True

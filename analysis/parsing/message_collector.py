@@ -10,13 +10,7 @@ closed, so that most broken calls turn into content without a delta that a clien
 
 The name and the beginning of the arguments wait for the end of a short call:
 
-    >>> collector = MessageCollector(
-    ...     None,
-    ...     reasoning="separate",
-    ...     whole_calls=False,
-    ...     make_id=CallIds(seed=1),
-    ...     schemas=CallSchemas({}),
-    ... )
+    >>> collector = MessageCollector(None, CallSchemas({}), Choices(CallIds(seed=1)))
     >>> collector.open_call("f")
     >>> collector.arguments('{"a": 1}')
     >>> collector.take()
@@ -111,6 +105,27 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_DRAWN.clear)
 
 
+class Choices(Struct, frozen=True):
+    """What a caller chose for the messages of a parser."""
+
+    make_id: Callable[[str, int], str]
+    """Makes an id where none is written, from the call's name and its index, e.g. `UNIQUE_IDS`."""
+    reasoning: ReasoningIn = "separate"
+    """Where reasoning goes, e.g. "inline"."""
+    whole_calls: bool = False
+    """Whether a call is passed on only once it closed."""
+    forgive: Forgiven = "repairs"
+    """Which departures from the format are allowed, e.g. "repairs"."""
+    markup: MarkupIn = "keep"
+    """What becomes of markup in content, e.g. "keep"."""
+    holds_reasoning: bool = False
+    """Whether reasoning is passed on once it has closed, and is content if nothing closes it."""
+
+
+UNKEPT = Choices(lambda _, __: "", whole_calls=True)
+"""The choices of a reading whose calls only decide what a text is."""
+
+
 class _Prose(Struct):
     """A text whose leading whitespace is held back until other text comes."""
 
@@ -133,7 +148,7 @@ class _Prose(Struct):
 _CALL, _ARGUMENTS = DeltaKind.CALL, DeltaKind.ARGUMENTS
 _CONTENT, _REASONING = DeltaKind.CONTENT, DeltaKind.REASONING
 _OK, _REPAIRED = Status.OK, Status.REPAIRED
-_CALLS = TurnPart.CALLS
+_CONTENT_PART, _REASONING_PART, _CALLS = TurnPart.CONTENT, TurnPart.REASONING, TurnPart.CALLS
 
 
 class _ReadCall(Struct):
@@ -199,39 +214,24 @@ class MessageCollector:
     """The tape that contains the prefill, or None if no prefill is left."""
     _prompt_end = 0
     """Offset of the end of the prefill."""
+    _held_reasoning: list[str] | None = None
+    """The reasoning that is not passed on before it closes, or None if it is passed on."""
 
     def __init__(
-        self,
-        tool_names: frozenset[str] | None,
-        *,
-        reasoning: ReasoningIn,
-        whole_calls: bool,
-        make_id: Callable[[str, int], str],
-        schemas: CallSchemas,
-        forgive: Forgiven = "repairs",
-        markup: MarkupIn = "keep",
-        holds_reasoning: bool = False,
+        self, tool_names: frozenset[str] | None, schemas: CallSchemas, choices: Choices
     ) -> None:
-        """Make a collector; `tool_names` are the offered tools, or None if any may be called.
-
-        `make_id` makes an id where none is written, from the call's name and its index. With
-        `holds_reasoning`, reasoning is passed on once it has closed, and is content if nothing
-        closes it.
-        """
-        self.tool_names, self.schemas = tool_names, schemas
-        self.forgive, self.markup = forgive, markup
-        self._unread: list[str] = []
-        self._held_reasoning: list[str] | None = [] if holds_reasoning else None
-        self.whole_calls = whole_calls
-        self._make_id = make_id
+        """Make a collector; `tool_names` are the offered tools, or None if any may be called."""
+        self.tool_names, self.schemas, self.choices = tool_names, schemas, choices
+        if choices.holds_reasoning:
+            self._held_reasoning = []
         self._deltas: list[Delta] = []
-        self._content = _Prose(_CONTENT)
-        separate = reasoning == "separate"
-        self._raw = reasoning == "raw"
-        self._reasoning = _Prose(_REASONING) if separate else self._content
+        self._content = self._reasoning = _Prose(_CONTENT)
+        if choices.reasoning == "separate":
+            self._reasoning = _Prose(_REASONING)
         self._read_calls: list[_ReadCall] = []
         self._closed_calls: list[ParsedCall] = []
         self._attempts: list[CallAttempt] = []
+        self._unread: list[str] = []
         self._pieces: list[str] = []
 
     def reasoning(self, text: str) -> None:
@@ -240,16 +240,20 @@ class MessageCollector:
         if self._held_reasoning is not None and self.reasoning_end is None:
             self._held_reasoning.append(text)
             return
-        self._add(self._reasoning, text, TurnPart.REASONING)
+        if self._prompted is not None:
+            text = self._drop_prompted(text)
+        if text:
+            self._put(self._reasoning, text, _REASONING_PART)
 
     def content(self, text: str) -> None:
         """Add to the content, after the deferred text."""
-        if not text and not self.deferred:
-            return
         if self.deferred:
             deferred, self.deferred = self.deferred, ""
-            self._put(self._content, deferred, TurnPart.CONTENT)
-        self._add(self._content, text, TurnPart.CONTENT)
+            self._put(self._content, deferred, _CONTENT_PART)
+        if self._prompted is not None:
+            text = self._drop_prompted(text)
+        if text:
+            self._put(self._content, text, _CONTENT_PART)
 
     def defer(self, text: str) -> None:
         """Hold back a text that becomes content if more content follows."""
@@ -257,16 +261,18 @@ class MessageCollector:
 
     def reasoning_marker(self, text: str) -> None:
         """Take a marker of reasoning, which is text of the content if reasoning is raw."""
-        if self._raw:
+        if self.choices.reasoning == "raw":
             # A marker is not part of the message, even if its text is content.
             before = self.last, self.ended
-            self._add(self._content, text, TurnPart.REASONING)
+            text = self._drop_prompted(text)
+            if text:
+                self._put(self._content, text, _REASONING_PART)
             self.last, self.ended = before
 
     @property
     def silent_markers(self) -> bool:
         """Whether markup around reasoning produces no delta."""
-        return not self._raw and self._held_reasoning is None
+        return self.choices.reasoning != "raw" and self._held_reasoning is None
 
     def close_reasoning(self, position: int) -> None:
         """Store the offset at which the reasoning first ended."""
@@ -285,12 +291,6 @@ class MessageCollector:
     def unread(self, text: str) -> None:
         """Add text of a call that could not be read and is not content."""
         self._unread.append(text)
-
-    def _add(self, prose: _Prose, text: str, part: TurnPart) -> None:
-        if self._prompted is not None:
-            text = self._drop_prompted(text)
-        if text:
-            self._put(prose, text, part)
 
     def _drop_prompted(self, text: str) -> str:
         """Return the part of a text just taken that the prompt has not written."""
@@ -389,14 +389,14 @@ class MessageCollector:
     def name_call(self, call_id: str) -> None:
         """Set the id of the open call if it is written after the name."""
         if self._call is not None:
-            if not self.whole_calls:
+            if not self.choices.whole_calls:
                 # Pass the call on without the id, however the text is cut into pieces.
                 self.flush()
             self._call = (self._call[0], call_id)
 
     def take(self) -> list[Delta]:
         """Return the deltas since the last call."""
-        if self._sent_count != len(self._pieces) and not self.whole_calls:
+        if self._sent_count != len(self._pieces) and not self.choices.whole_calls:
             self.flush()
         deltas = self._deltas
         self._deltas = []
@@ -407,15 +407,15 @@ class MessageCollector:
 
         Text may bypass once its kind has begun, so that a piece only adds to its length.
         """
-        for prose, take in ((self._content, self.content), (self._reasoning, self.reasoning)):
-            if emit == take:
-                # Held reasoning adds no delta until it closes.
-                if take == self.reasoning and self._held_reasoning is not None:
-                    return plain_sink(emit)
-                if prose.fresh or self._prompted is not None or self.deferred:
-                    return None
-                return LaneSink(prose.pieces, prose.pieces.append, prose.kind)
-        if emit != self.arguments or self.whole_calls or self._surplus:
+        prose = self._content if emit == self.content else None
+        if prose is None and emit == self.reasoning and self._held_reasoning is None:
+            prose = self._reasoning
+        if prose is not None:
+            if prose.fresh or self._prompted is not None or self.deferred:
+                return None
+            return LaneSink(prose.pieces, prose.pieces.append, prose.kind)
+        # Held reasoning adds no delta until it closes.
+        if emit != self.arguments or self.choices.whole_calls or self._surplus:
             return plain_sink(emit)
         if not self._passed_on and not _begins(self._pieces):
             # Nothing was passed on yet: `take` decides when the call has begun.
@@ -441,7 +441,8 @@ class MessageCollector:
             # From here on, the call cannot be taken back.
             name, call_id = self._call
             self._passed_on = True
-            self._made_id = "" if call_id else self._make_id(name, len(self._read_calls))
+            if not call_id:
+                self._made_id = self.choices.make_id(name, len(self._read_calls))
             sent_id = call_id or self._made_id
             self._deltas.append(Delta(_CALL, name, len(self._read_calls), sent_id))
         text = "".join(pieces[self._sent_count :])
@@ -489,7 +490,7 @@ class MessageCollector:
         if self.muted:
             return
         index = len(self._read_calls)
-        made_id = "" if call_id else self._make_id(name, index)
+        made_id = "" if call_id else self.choices.make_id(name, index)
         self._deltas += (
             Delta(_CALL, name, index, call_id or made_id),
             Delta(_ARGUMENTS, arguments, index),
@@ -561,7 +562,7 @@ class MessageCollector:
             self.flush()
             call = self._open_call(Status.MALFORMED)
             self._read_calls += [] if call is None else [call]
-            self.last = TurnPart.CALLS
+            self.last = _CALLS
         self._call = None
         self._pieces, self._sent_count = [], 0
         return begun
@@ -619,7 +620,7 @@ class MessageCollector:
             missing_end,
             reasoning_end,
             self.finish_reason(complete=complete) if finished else None,
-            "".join(self._unread) or None if self.markup == "separate" else None,
+            "".join(self._unread) or None if self.choices.markup == "separate" else None,
             tuple(attempt.without(skipped) for attempt in self._attempts),
         )
 

@@ -16,7 +16,7 @@ from dataclasses import replace as replace_fields
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from msgspec import DecodeError
+from msgspec import DecodeError, Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
@@ -24,7 +24,7 @@ from autoparser.analysis.core.turn_parts import TurnPart
 
 from .foreign_calls import foreign_call
 from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers
-from .message_collector import UNIQUE_IDS, CallIds, MessageCollector
+from .message_collector import UNIQUE_IDS, CallIds, Choices, MessageCollector
 from .parsed_message import (
     Delta,
     DeltaKind,
@@ -127,7 +127,8 @@ class TurnStream(SearchingStream):
                     lane.held_text = text
                     return []
                 lane.held_text = ""
-            decode = lane.decode
+            search = lane.search
+            decode = search.decode
             if decode is not None:
                 if "\\" in text or '"' in text or not text.isprintable():
                     # The rest of an escape may come.
@@ -142,16 +143,16 @@ class TurnStream(SearchingStream):
                         text += lane.held_text
                         lane.held_text = ""
                         return self._feed_in_part(lane, text)
-            elif lane.sign in text and lane.search(text) is not None:
+            elif search.sign in text and search.find(text) is not None:
                 return self._feed_in_part(lane, text)
-            elif text[-1] in lane.ends:
+            elif text[-1] in search.ends:
                 size = len(text)
-                end = len(text.rstrip(lane.blank))
-                if end < size - lane.widest:
-                    end = size - lane.widest
+                end = len(text.rstrip(search.blank))
+                if end < size - search.widest:
+                    end = size - search.widest
                 elif end == size:
                     # A backtick: the fence that it may open takes the whitespace before it along.
-                    if size > 1 and text[-2] in lane.ends:
+                    if size > 1 and text[-2] in search.ends:
                         return self._feed_in_part(lane, text)
                     end -= 1
                 lane.held_text = text[end:]
@@ -386,6 +387,21 @@ def row_after_reasoning(row: StrictRow, close: str) -> StrictRow | None:
     return None
 
 
+class _Readers(Struct, frozen=True):
+    """The parts of a parser that the schemas of its tools do not change."""
+
+    usual: TurnReader
+    """The reader of a turn, with its calls if it may have any."""
+    plain: TurnReader | None
+    """The reader for outputs whose calls do not count, so that their text is content, or None."""
+    choices: Choices
+    """The caller's choices for the message, e.g. `Choices(UNIQUE_IDS, forgive="all")`."""
+    tokens: MarkerTokens | None
+    """The tokens of the format's markers, or None without a tokenizer."""
+    alternative: OutputParser | None
+    """The parser that reads an output instead if it opens a call first, or None."""
+
+
 class OutputParser:
     """Parses the outputs of a model for one request; no text raises.
 
@@ -419,36 +435,30 @@ class OutputParser:
         `strip_code_fence` drops the fence around an answer in JSON. If an `alternative` opens a
         call first, it reads the output. The other options are those of `ParserOptions`.
         """
-        self.turn = turn
-        keeps = unclosed_reasoning != "calls"
-        self._reader = turn_reader_for(turn, fenced=strip_code_fence, keeps_reasoning=keeps)
-        self._forgive: Forgiven = forgive
-        self._markup: MarkupIn = markup
-        self._holds_reasoning = unclosed_reasoning == "content"
-        self._without_calls: TurnReader | None = None
-        if forgive == "exact" and turn.calls is not None:
-            self._without_calls = turn_reader_for(
-                # A second reader, for outputs whose calls do not count: their text is content.
-                replace(turn, calls=None),
-                fenced=strip_code_fence,
-                keeps_reasoning=keeps,
-            )
-        self._schemas = CallSchemas(turn.schemas)
-        self._reasoning: ReasoningIn = reasoning
-        self._whole_calls = whole_calls
-        self._make_id = call_ids if callable(call_ids) else UNIQUE_IDS
+        self.turn, self._schemas = turn, CallSchemas(turn.schemas)
+
+        def reader(read: TurnTree) -> TurnReader:
+            keeps = unclosed_reasoning != "calls"
+            return turn_reader_for(read, fenced=strip_code_fence, keeps_reasoning=keeps)
+
+        exact = forgive == "exact" and turn.calls is not None
+        ids = call_ids if callable(call_ids) else UNIQUE_IDS
         if isinstance(call_ids, int):
-            self._make_id = CallIds(call_ids)
-        self._tokens = None if tokenizer is None else MarkerTokens(turn, tokenizer)
-        self._alternative = alternative
+            ids = CallIds(call_ids)
+        holds = unclosed_reasoning == "content"
+        self._readers = _Readers(
+            reader(turn),
+            reader(replace(turn, calls=None)) if exact else None,
+            Choices(ids, reasoning, whole_calls, forgive, markup, holds),
+            None if tokenizer is None else MarkerTokens(turn, tokenizer),
+            alternative,
+        )
 
     def offering(self, schemas: Mapping[str, Json]) -> OutputParser:
         """Return this parser for tools of the same names, with their parameters' `schemas`."""
         other = OutputParser.__new__(OutputParser)
-        # Copied by hand, which takes a fifth of `copy`: each request makes one.
-        other.__dict__.update(self.__dict__)
-        other.turn = replace(self.turn, schemas=schemas)
-        other._schemas = CallSchemas(schemas)  # noqa: SLF001 - another parser of this class
+        other.turn, other._schemas = replace(self.turn, schemas=schemas), CallSchemas(schemas)  # noqa: SLF001 - of this class
+        other._readers = self._readers  # noqa: SLF001 - of this class
         return other
 
     def __copy__(self) -> OutputParser:
@@ -477,7 +487,8 @@ class OutputParser:
 
         The cost is one search for the texts that open calls, in the prefill and the text.
         """
-        if self._alternative is not None and self._alternative.may_hold_call(text):
+        alternative = self._readers.alternative
+        if alternative is not None and alternative.may_hold_call(text):
             return True
         opens = self._opens_call
         return opens is not None and opens.search(self.turn.prefill + text) is not None
@@ -492,12 +503,13 @@ class OutputParser:
 
         Raises RequestError without a tokenizer, or if no text ends the reasoning.
         """
-        if self._tokens is None:
+        tokens = self._readers.tokens
+        if tokens is None:
             raise RequestError(
                 "a parser without a tokenizer cannot read token ids",
                 hint="create the parser with tokenizer=…",
             )
-        return ReasoningEnd(self.turn, self._tokens.tokenizer)
+        return ReasoningEnd(self.turn, tokens.tokenizer)
 
     def parse(
         self, text: str, *, complete: bool = True, ids: Sequence[int] | None = None
@@ -514,25 +526,18 @@ class OutputParser:
 
     def stream(self) -> SearchingStream:
         """Return a parser of one output that arrives in pieces."""
-        stream: SearchingStream = self._stream(self._reader)
-        if self._without_calls is not None:
-            stream = ExactStream(self.turn, stream, self._stream(self._without_calls))
-        if self._alternative is None:
+        readers = self._readers
+        stream: SearchingStream = self._stream(readers.usual)
+        if readers.plain is not None:
+            stream = ExactStream(self.turn, stream, self._stream(readers.plain))
+        if readers.alternative is None:
             return stream
-        return EitherStream(stream, self._alternative.stream())
+        return EitherStream(stream, readers.alternative.stream())
 
     def _stream(self, reader: TurnReader) -> TurnStream:
-        collector = MessageCollector(
-            self.turn.offered,
-            reasoning=self._reasoning,
-            whole_calls=self._whole_calls,
-            make_id=self._make_id,
-            schemas=self._schemas,
-            forgive=self._forgive,
-            markup=self._markup,
-            holds_reasoning=self._holds_reasoning,
-        )
-        prefill, tokens = self.turn.prefill, self._tokens
+        readers, prefill = self._readers, self.turn.prefill
+        collector = MessageCollector(self.turn.offered, self._schemas, readers.choices)
+        tokens = readers.tokens
         if tokens is None:
             return TurnStream(reader, collector, prefill=prefill)
         return IdentifiedStream(reader, collector, tokens, prefill=prefill)

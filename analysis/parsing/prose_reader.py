@@ -17,7 +17,7 @@ from .json_text import Emit
 from .message_collector import MessageCollector
 from .stop_marks import StopMark
 from .text_lookahead import NO_JOINTS, FoundStop, MarkupJoints, StopTable, TextLookahead
-from .text_tape import WHITESPACE, Reading, SpanKind, TextLane, TextTape
+from .text_tape import WHITESPACE, LaneSearch, Reading, SpanKind, TextLane, TextTape
 from .turn_nodes import TurnTree
 
 # The Markdown fence that models put around an answer in JSON.
@@ -82,7 +82,7 @@ class JsonContent:
         self._marks = tuple(marks)
         self._fenced = fenced
         self._ends: StopTable[None] = StopTable([("", end.core, None) for end in turn.ends])
-        self._in_string = self._ends.searching('"\\').search
+        self._in_string = LaneSearch(self._ends.searching('"\\').search)
 
     def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Read a value, if one comes next; false where none has begun."""

@@ -317,8 +317,10 @@ class _Sight(Enum):
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _CLOSER, _ESCAPED, _HALF = _Stop.CLOSER, _Stop.ESCAPED, _Stop.HALF
+_ESCAPE, _MARKER, _OPENING = _Stop.ESCAPE, _Stop.MARKER, _Stop.OPENING
 _END, _TEXT, _DOUBT, _QUOTED = _Sight.END, _Sight.TEXT, _Sight.DOUBT, _Sight.QUOTED
-_ARGUMENTS = SpanKind.ARGUMENTS
+_COMPLETE, _CUT, _REPAIRED = ReadOutcome.COMPLETE, ReadOutcome.CUT, ReadOutcome.REPAIRED
+_MARKUP, _ARGUMENTS = SpanKind.MARKUP, SpanKind.ARGUMENTS
 
 
 class ValueTexts:
@@ -387,7 +389,7 @@ def value_ends(
 
     def ends(text: str, at: int) -> tuple[int, int] | None:
         found = stops.find(text, at)
-        if found is None or found.label is not _Stop.CLOSER:
+        if found is None or found.label is not _CLOSER:
             return None
         if not text.startswith(after.core, found.start):
             return None
@@ -542,7 +544,7 @@ class RawReader:
                 ends = self.written.ends(tape.text, tape.at)
                 if ends is not None:
                     self._pass(ends[0])
-                    return ReadOutcome.COMPLETE
+                    return _COMPLETE
             found = stops.find(tape.text, max(tape.at, self.looked - tape.offset))
             if found is not None and not tape.closed and stops.unsure(tape.text, found, tape.at):
                 # A longer stop may begin earlier and contain this one.
@@ -551,7 +553,7 @@ class RawReader:
                 yield
                 continue
             if self.doubts and self._too_far(found):
-                return ReadOutcome.COMPLETE
+                return _COMPLETE
             if found is None:
                 if tape.closed:
                     return self._at_end()
@@ -586,10 +588,10 @@ class RawReader:
         self.looked = start + (1 if stop.label in _TRIED_AGAIN else size)
         if sight is _END or (sight in _DOUBTED and self.around.unclosed):
             closed = stop.label in (_CLOSER, _ESCAPED)
-            outcome = ReadOutcome.COMPLETE if closed else ReadOutcome.REPAIRED
+            outcome = _COMPLETE if closed else _REPAIRED
             outcome = self._close(cut, outcome, start + size if stop.label is _HALF else cut)
             if stop.label is _HALF and tape.position == cut:
-                tape.take(start + size - cut, SpanKind.MARKUP)
+                tape.take(start + size - cut, _MARKUP)
                 yield from skip_space(tape)
             return outcome
         if sight is not _TEXT:
@@ -603,17 +605,17 @@ class RawReader:
         tape = self.around.tape
         if label is _CLOSER:
             return (yield from self._end(start, size, quoted=quoted))
-        if label is _Stop.ESCAPE or quoted:
+        if label is _ESCAPE or quoted:
             return _TEXT
         if label is _HALF:
             return (yield from self._half(TextLookahead(tape, start + size)))
         if label is _ESCAPED:
             ends = yield from self._ends_at_escaped(TextLookahead(tape, start + size))
             return _END if ends else _TEXT
-        if label is _Stop.OPENING:
+        if label is _OPENING:
             self.depth += 1
             return _DOUBT
-        if label is _Stop.MARKER:
+        if label is _MARKER:
             return (yield from self._marker(start, cut))
         return (yield from self._declared_entry(TextLookahead(tape, start + size)))
 
@@ -716,11 +718,11 @@ class RawReader:
         Up to `behind`, a text after the closer may be a broken closer.
         """
         tape = self.around.tape
-        repaired = outcome is ReadOutcome.REPAIRED
+        repaired = outcome is _REPAIRED
         closer = self._closer_before(behind) if repaired and self.doubts else None
         if closer is not None:
             self._pass(closer.cut - tape.offset)
-            return ReadOutcome.COMPLETE
+            return _COMPLETE
         tried = (_QUOTED, _DOUBT) if self.nests and repaired else (_QUOTED,)
         # Decoding the text is costly, so it is tried only if an earlier end is at hand.
         may_break = any(doubt.sight in tried for doubt in self.doubts)
@@ -729,7 +731,7 @@ class RawReader:
             if (broken and doubt.sight in tried) or (doubt.sight in _UNCLOSED and repaired):
                 self._pass(doubt.cut - tape.offset)
                 quoted = doubt.sight is _QUOTED
-                return ReadOutcome.COMPLETE if quoted else ReadOutcome.REPAIRED
+                return _COMPLETE if quoted else _REPAIRED
         self._pass(end - tape.offset)
         return outcome
 
@@ -807,12 +809,12 @@ class RawReader:
             # Leave the beginning of a possible closer, as if more text could follow.
             at = max(tape.at, self.looked - tape.offset)
             self._pass(max(tape.at, self.stops.safe(tape.text, at)))
-            return ReadOutcome.CUT
+            return _CUT
         if self.doubts:
             first = self.doubts[0]
             self.around.unclosed = True
             self._pass(first.cut - tape.offset)
-            return ReadOutcome.COMPLETE if first.sight is _QUOTED else ReadOutcome.REPAIRED
+            return _COMPLETE if first.sight is _QUOTED else _REPAIRED
         begun = self._begun_closer()
         rest = len(tape.text) - begun
         # Without its own closer, only the text after the arguments shows its end.
@@ -820,14 +822,14 @@ class RawReader:
         if not (begun or tape.bounded or ends):
             # More of the value may be missing, and not its closer alone.
             self._pass(rest)
-            return ReadOutcome.CUT
+            return _CUT
         # The whitespace before the closer that never came is the template's.
         for char in reversed(self.after.before):
             if rest > tape.at and tape.text[rest - 1] == char:
                 rest -= 1
         self._pass(rest)
-        tape.take(tape.left(), SpanKind.MARKUP)
-        return ReadOutcome.REPAIRED
+        tape.take(tape.left(), _MARKUP)
+        return _REPAIRED
 
     def _ends_alone(self, end: int) -> bool:
         """Return whether the text up to `end` is a value that ends by its quotes or brackets."""

@@ -51,6 +51,8 @@ from .value_decoding import key_closers
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _BAD, _CUT, _REPAIRED = ReadOutcome.BAD, ReadOutcome.CUT, ReadOutcome.REPAIRED
+_CLOSED, _NO_CALL = CallEnd.CLOSED, CallEnd.NO_CALL
+_MARKUP, _NAME, _ID = SpanKind.MARKUP, SpanKind.NAME, SpanKind.ID
 
 # Literals whose words a model may replace.
 
@@ -81,7 +83,7 @@ def read_worded(tape: TextTape, literal: TemplateLiteral, stops: tuple[str, ...]
         yield
     if not found.label:
         return False
-    tape.take(found.end, SpanKind.MARKUP)
+    tape.take(found.end, _MARKUP)
     yield from skip_again(tape, literal)
     yield from skip_written(tape, literal.after)
     return True
@@ -136,14 +138,14 @@ class RowReader:
         if not isinstance(first, TemplateLiteral) or first.units[:1] != first.markers[:1]:
             there = yield from read_literal(self.tape, TemplateLiteral.of(item.default))
             return None if there else self._end_unread()
-        yield from self._up_to(first.units[0], SpanKind.MARKUP)
+        yield from self._up_to(first.units[0], _MARKUP)
         return None
 
     def _slot(
         self, item: FunctionName | SingleWord, following: Sequence[RowItem]
     ) -> Reading[CallEnd | None]:
         """Read a name, an id or a number; return the call's end if it is missing, else None."""
-        kind = SpanKind.NAME if isinstance(item, FunctionName) else SpanKind.ID
+        kind = _NAME if isinstance(item, FunctionName) else _ID
         word = yield from self._word(following, kind)
         if word is None or (isinstance(item, FunctionName) and self.name and word != self.name):
             return self._end_unread()
@@ -154,7 +156,7 @@ class RowReader:
             # Arguments are buffered until the name confirms that it is a call.
             if self.early is not None and not self.collector.calling:
                 if not self._is_offered():
-                    return CallEnd.NO_CALL
+                    return _NO_CALL
                 self.collector.open_call(word, self.id)
                 self.collector.arguments(self.early)
         elif item.slot is RowSlot.ID:
@@ -168,11 +170,11 @@ class RowReader:
     def _end_unread(self) -> CallEnd:
         """Return how a call ends that could not be read."""
         sure = not self.around.tentative or (bool(self.name) and self._is_offered())
-        return CallEnd.CUT if self.tape.cut and sure else CallEnd.NO_CALL
+        return CallEnd.CUT if self.tape.cut and sure else _NO_CALL
 
     def _close(self, status: Status) -> CallEnd:
         self.collector.close_call(status)
-        return CallEnd.CLOSED
+        return _CLOSED
 
     def _literal(self, literal: TemplateLiteral, at: int) -> Reading[CallEnd | None]:
         """Take a literal; return how the call ends if it is missing, or None if it continues."""
@@ -190,7 +192,7 @@ class RowReader:
         if there:
             return None
         if (yield from self._without_arguments(at)):
-            return CallEnd.CLOSED
+            return _CLOSED
         return self._end_unread()
 
     def _closing(self, literal: TemplateLiteral) -> Reading[CallEnd | None]:
@@ -202,7 +204,7 @@ class RowReader:
         if not whole:
             # Without any closer, more arguments may have been meant to come.
             if self.tape.position == start and not self.closed and self.collector.lacks_argument:
-                return CallEnd.NO_CALL if self.tape.left() else CallEnd.CUT
+                return _NO_CALL if self.tape.left() else CallEnd.CUT
             return self._close(Status.REPAIRED)
         yield from skip_written(self.tape, literal.after if literal.core else literal.before)
         return None
@@ -252,7 +254,7 @@ class RowReader:
             if found is not None and (tape.closed or not stops.unsure(tape.text, found, tape.at)):
                 if found.label:
                     noise = tape.text[tape.at : found.start]
-                    tape.take(size, kind if noise.strip() else SpanKind.MARKUP)
+                    tape.take(size, kind if noise.strip() else _MARKUP)
                 return
             yield
 
@@ -295,7 +297,7 @@ class RowReader:
         begun = text[at : at + LONGEST_KEY if found is None else found.start()]
         if found is not None and _IS_WORD.search(begun) and not _NO_WORD.search(begun):
             return self.tape.take(len(begun), kind)
-        size = self._glued_name(following, begun) if kind is SpanKind.NAME else 0
+        size = self._glued_name(following, begun) if kind is _NAME else 0
         return self.tape.take(size, kind) if size else None
 
     def _glued_name(self, following: Sequence[RowItem], text: str) -> int:
@@ -323,7 +325,7 @@ class RowReader:
         named_behind = any(isinstance(item, FunctionName) for item in rest)
         unnamed = not self.name and named_behind
         if not unnamed and (not self.name or not self._is_offered()):
-            return CallEnd.NO_CALL
+            return _NO_CALL
         if named_behind:
             behind = self._behind(item, rest)
         else:
@@ -342,11 +344,11 @@ class RowReader:
             repairs=behind.repairs,
             space=behind.space,
             goes_on=behind.goes_on,
-            exact=self.collector.forgive == "exact",
+            exact=self.collector.choices.forgive == "exact",
         )
         self.early = "".join(early) if unnamed else None
         if outcome is _BAD:
-            return CallEnd.NO_CALL
+            return _NO_CALL
         if outcome is _CUT:
             return CallEnd.CUT
         if outcome is _REPAIRED:

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _CUT, _CLOSED = CallEnd.CUT, CallEnd.CLOSED
 _MARKUP, _JUNK = SpanKind.MARKUP, SpanKind.JUNK
+_CALLS_PART = TurnPart.CALLS
 
 
 def read_call(
@@ -261,23 +262,25 @@ class SectionReader:
         self._turn_ends, self._joints = texts.turn_ends, texts.joints
         self._next_space = len(texts.next_call) - len(texts.next_call.lstrip())
         self._many, self._encloses = section.limit is CallLimit.MANY, section.open.is_marked
+        self._prepared = False
+        self._written: WrittenCall | None = None
+        """The reader of calls that are as the template writes them, if the format has one."""
+        self._next_call: tuple[str, TextHold] | None = None
+        """The text up to the name of the next call, and the wait for that call's closer."""
 
     @cached_property
     def opener(self) -> str:
         """The text with which the format opens calls, or empty if none tells them from content."""
         return next((literal.trigger for literal in call_opens(self.section)), "")
 
-    @cached_property
-    def _written(self) -> WrittenCall | None:
-        """The reader of calls that are as the template writes them, if the format has one."""
-        return WrittenCall.of(self.section.call, self._around)
-
-    @cached_property
-    def _next_call(self) -> tuple[str, TextHold] | None:
-        """The text up to the name of the next call, and the wait for that call's closer."""
+    def _prepare(self) -> None:
+        """Make what only outputs with calls need."""
+        # A cached property would slow all other attributes.
+        self._prepared = True
+        written = self._written = WrittenCall.of(self.section.call, self._around)
         opening = self._texts.next_call
-        hold = None if self._written is None else self._written.hold(opening)
-        return None if hold is None else (opening, hold)
+        hold = None if written is None else written.hold(opening)
+        self._next_call = None if hold is None else (opening, hold)
 
     @cached_property
     def recovery(self) -> CallRecovery:
@@ -305,13 +308,13 @@ class SectionReader:
         recovery = self.recovery.at_end() if ends else self.recovery
         found = recovery.find(text, collector.schemas, marked=closes and collector.unclosed)
         # The status then reports that `forgive="all"` would read it.
-        if found is not None and found.guessed and collector.forgive != "all":
+        if found is not None and found.guessed and collector.choices.forgive != "all":
             collector.needs_all = True
             found = None
         if found is None:
             behind = closes and bool(collector.closed_calls) and collector.broken_at is None
             # After a text, only a closer does not belong to the text.
-            stray = collector.last is TurnPart.CALLS or text.lstrip().startswith(self._closers)
+            stray = collector.last is _CALLS_PART or text.lstrip().startswith(self._closers)
             junk = behind and stray and bool(text.strip()) and self.recovery.is_markup(text)
             if junk and (yield from self._another_opens(tape, len(text))):
                 tape.take(len(text), _JUNK)
@@ -378,6 +381,8 @@ class SectionReader:
         `space` is the length of the template's whitespace before it. Before that come `fence`
         characters, which are content unless the fence that they open closes after the calls.
         """
+        if not self._prepared:
+            self._prepare()
         if collector.unclosed_section is not None:
             self.judge_noise(tape, collector)
         opening = tape.take(fence, SpanKind.CONTENT) if fence else ""
@@ -394,7 +399,7 @@ class SectionReader:
     def _read_on(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Look for more calls behind a sign between two, or the front of a closer; it is junk."""
         ahead, texts = TextLookahead(tape, tape.position), self._texts
-        if collector.last is TurnPart.CALLS:
+        if collector.last is _CALLS_PART:
             yield from ahead.space()
             begun = (*texts.between, *(self._offered or ()))
             found = yield from ahead.among(begun)
@@ -426,7 +431,7 @@ class SectionReader:
 
     def ends_turn(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take the rest of the turn's end whose front is missing behind calls, if it comes."""
-        if collector.last is not TurnPart.CALLS:
+        if collector.last is not _CALLS_PART:
             return False
         for rest in self._texts.end_rests:
             ahead = TextLookahead(tape, tape.position)
@@ -440,7 +445,7 @@ class SectionReader:
         self, tape: TextTape, collector: MessageCollector, space: int, fence: str
     ) -> Reading[bool]:
         """Read from the whitespace before the section to the closing `fence` after it, if any."""
-        begin = start = tape.position
+        begin = start = tape.offset + tape.at
         tape.record()
         tape.take(space, _MARKUP)
         text, at, texts = tape.text, tape.at, self._texts
@@ -587,13 +592,14 @@ class SectionReader:
         surplus = section.single and bool(collector.closed_calls)
         collector.muted = surplus
         around = self._listed if opened and section.close.core else self._around
-        written = self._written is not None and (yield from self._written.read(tape, collector))
-        ended = _CLOSED
-        if not written:
-            # A long call begins as the template writes it, too: only its arguments need the other
-            # reader.
-            begun = None if self._written is None else self._written.begin(tape)
-            ended = yield from read_call(tape, section.call, around, collector, begun)
+        written, ended = self._written, _CLOSED
+        # One wait for the closer in place of one for each token.
+        if written is not None and written.holds(tape):
+            yield
+        if written is None or not written.take(tape, collector):
+            ended = yield from self._read_stepwise(tape, collector, around)
+        elif written.space:
+            yield from skip_written(tape, written.space)
         collector.muted = False
         if ended is _CUT and (
             collector.calls_offered
@@ -607,22 +613,34 @@ class SectionReader:
         ):
             return self._cut(tape, collector, start)
         if ended is not _CLOSED:
-            unread = yield from self._give_up(tape, collector, start, sure=not around.tentative)
-            if unread is _Unread.RECOVERED:
-                return unread
-            if unread is _Unread.BEGUN:
-                yield from self._rest(tape, collector)
-            return False
+            return (yield from self._leave(tape, collector, start, sure=not around.tentative))
         text = tape.recorded()
         if surplus:
             tape.relabel(start, _JUNK)
         else:
             self._judge_call(collector, text, bare=bare)
-            collector.attempted(start, tape.position)
+            collector.attempted(start, tape.offset + tape.at)
         collector.drop_blank()
         if not first and section.later_close.core:
             yield from self._close(tape, section.later_close)
         return None
+
+    def _leave(
+        self, tape: TextTape, collector: MessageCollector, start: int, *, sure: bool
+    ) -> Reading[bool | _Unread]:
+        """Leave a call that cannot be read; return the result of reading the section."""
+        unread = yield from self._give_up(tape, collector, start, sure=sure)
+        if unread is _Unread.BEGUN:
+            yield from self._rest(tape, collector)
+        return unread if unread is _Unread.RECOVERED else False
+
+    def _read_stepwise(
+        self, tape: TextTape, collector: MessageCollector, around: CallSurroundings
+    ) -> Reading[CallEnd]:
+        """Return the reader of a call that is long, or that departs from the template."""
+        # A long call begins as the template writes it, too: only its arguments need the reader.
+        begun = None if self._written is None else self._written.begin(tape)
+        return read_call(tape, self.section.call, around, collector, begun)
 
     def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:
         """Judge the last closed call: swallowed arguments first, then missing markup."""
@@ -726,7 +744,7 @@ class SectionReader:
             if sure:
                 collector.give_up_call()
                 collector.attempted(start, tape.position, Status.MALFORMED)
-            if collector.markup == "keep" or not sure:
+            if collector.choices.markup == "keep" or not sure:
                 collector.content(text)
                 return _Unread.CONTENT
             collector.unread(text)

@@ -28,11 +28,12 @@ from operator import itemgetter
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 from autoparser.lazy_names import lazy_pattern
 
-from .text_tape import WHITESPACE, Reading, SpanKind, TextHold, TextLane, TextTape
+from .text_tape import WHITESPACE, LaneSearch, Reading, SpanKind, TextHold, TextLane, TextTape
 
 Label = TypeVar("Label")
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
@@ -154,7 +155,7 @@ class StopTable(Generic[Label]):
         self.texts = tuple(texts)
         """The stops without names of tools, the longest first."""
         self._ordered = sorted(texts)
-        self._search: Callable[[str], object] | None = None
+        self._search: LaneSearch | None = None
         self._static = lazy_pattern("|".join(map(re.escape, texts))) if texts else None
         self._pattern = _any_of(sorted({*texts, *heads}, key=len, reverse=True))
         firsts = "".join(sorted({text[0] for text in (*texts, *heads)}))
@@ -182,14 +183,6 @@ class StopTable(Generic[Label]):
         self._known: dict[str, tuple[tuple[str, int], ...] | None] = {}
         """The stops that contain those that were found."""
 
-    @property
-    def search(self) -> Callable[[str], object]:
-        """Search for text that may belong to a stop, other than a lone character of `ends`."""
-        # Compiled on first use, by streams; a cached property would slow all other attributes.
-        if self._search is None:
-            self._search = self.searching("").search
-        return self._search
-
     def offering(self, names: frozenset[str] | None) -> StopTable[Label]:
         """Return the table for other names of tools: nothing is compiled anew."""
         if not self._named or names == self._names.names:
@@ -203,6 +196,8 @@ class StopTable(Generic[Label]):
         longest = max(sizes) + max(names.lengths, default=0)
         self._known = {}
         self._names, self._reach = names, (max(self._reach[0], longest), self._reach[1])
+        if self._search is not None:
+            self._search = replace(self._search, passed=self.passed)
 
     def _space_labels(self) -> Iterator[tuple[str, Label]]:
         """Return the whitespace before stops with their labels."""
@@ -224,18 +219,14 @@ class StopTable(Generic[Label]):
         begun: Callable[[str], str] | None = None,
     ) -> TextLane:
         """Return the lane of text in which none of these comes."""
-        return TextLane(
-            self.search,
-            kind,
-            emit,
-            self.passed,
-            sign=self._sign,
-            ends=self.ends,
-            blank=self._blank,
-            widest=self._reach[1],
-            quote=quote,
-            begun=begun,
-        )
+        # Compiled on first use, by streams; a cached property would slow all other attributes.
+        search = self._search
+        if search is None:
+            find = self.searching("").search
+            search = self._search = LaneSearch(
+                find, self.passed, self._sign, self.ends, self._blank, self._reach[1]
+            )
+        return TextLane(search, kind, emit, quote, begun)
 
     def up_to(self, stop: str) -> re.Pattern[str]:
         """Return the pattern of a text up to this stop that has no sign of another one."""
@@ -748,7 +739,7 @@ def skip_written(tape: TextTape, space: str) -> Reading[str]:
         wide = char == "\n" and tape.text[tape.at] == "\r" and (yield from tape.wait(2))
         if tape.text[tape.at + wide] != char:
             break
-        taken += tape.take(1 + wide, SpanKind.MARKUP)
+        taken += tape.take(1 + wide, _MARKUP)
     return taken
 
 

@@ -118,6 +118,26 @@ class TextHold(Struct):
     """The number of characters after which the reader waits no longer, e.g. 192."""
 
 
+class LaneSearch(Struct, frozen=True):
+    """The search for texts that the reader of a lane may have to see, made once for a format."""
+
+    find: Callable[[str], object]
+    """Finds a text that may matter, e.g. the search of a pattern."""
+    passed: Callable[[str, Callable[[str], str] | None], int | None] | None = None
+    """Returns the length of a text with a match that may still pass, or None if the reader has to
+    see it. None if no text with a match may pass."""
+    sign: str = ""
+    """The sign without which a text has no match, e.g. "<"; empty if none is known."""
+    ends: str = ""
+    r"""Characters that may matter only at the end of a text, e.g. "\n"."""
+    blank: str = ""
+    r"""Those of them of which several may matter, e.g. "\n"."""
+    widest: int = 0
+    """The number of `blank` characters that may matter, e.g. 2."""
+    decode: Callable[[str], object] | None = None
+    """Raises for a text in quotes that matters, whatever is found; None to search."""
+
+
 class TextLane:
     """A bypass of the reader for pieces of text in which a search finds nothing.
 
@@ -127,31 +147,18 @@ class TextLane:
 
     def __init__(
         self,
-        search: Callable[[str], object],
+        search: LaneSearch,
         kind: SpanKind,
         emit: Callable[[str], None],
-        passed: Callable[[str, Callable[[str], str] | None], int | None] | None = None,
-        *,
-        sign: str = "",
-        ends: str = "",
-        blank: str = "",
-        widest: int = 0,
         quote: Callable[[str], str] | None = None,
-        decode: Callable[[str], object] | None = None,
         begun: Callable[[str], str] | None = None,
     ) -> None:
         """Store the search for texts that may matter, and the target of all others.
 
-        For a text with a match, `passed` returns the length that may still pass, as `quote` encodes
-        it inside of quotes, or None if the reader has to see it. Only a text with `sign` has a
-        match. If there is a `decode`, a text matters that it cannot decode in quotes, whatever the
-        search finds. A character in `ends` may matter only at the end of a text: the last one, or
-        up to `widest` that are `blank`. A text that has `begun` a joint, which the reader need not
-        see yet, is held.
+        A text passes as `quote` encodes it inside of quotes. A text that has `begun` a joint, which
+        the reader need not see yet, is held.
         """
-        self.search, self.kind, self.emit, self.passed = search, kind, emit, passed
-        self.sign, self.decode = sign, decode
-        self.ends, self.blank, self.widest = ends, blank, widest
+        self.search, self.kind, self.emit = search, kind, emit
         self.quote, self.begun = quote, begun
         self.held_text = ""
         """The text that is held back."""
@@ -179,7 +186,8 @@ class TextLane:
                 if text.startswith(joint):
                     return None
                 begun = None
-        end = None if self.passed is None else self.passed(text, begun)
+        passed = self.search.passed
+        end = None if passed is None else passed(text, begun)
         if end is None:
             return None
         self.held_text = text[end:]
@@ -235,7 +243,7 @@ class TextTape:
         """
         at, text = self.at, self.text
         spans = self._spans
-        if self.closed or (lane.passed is None and at < len(text)):
+        if self.closed or (at < len(text) and lane.search.passed is None):
             return
         # Passed text extends the last span, which must have the same kind.
         if not spans or spans[-1].kind is not lane.kind:

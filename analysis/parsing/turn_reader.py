@@ -31,7 +31,7 @@ from autoparser.analysis.core.turn_parts import TurnPart
 
 from .call_ends import OpenParts, section_closers
 from .json_text import Emit
-from .message_collector import MessageCollector
+from .message_collector import UNKEPT, MessageCollector
 from .parsed_message import ParsedCall, Status
 from .prose_reader import JsonContent, read_prose
 from .section_reader import SectionReader
@@ -72,7 +72,8 @@ from .turn_request import CallSchemas, IdentityCache
 _HEADER, _CONTENT, _CALLS, _END = StopMark.HEADER, StopMark.CONTENT, StopMark.CALLS, StopMark.END
 _REASONING, _REASONING_CLOSE = StopMark.REASONING, StopMark.REASONING_CLOSE
 _SIGN, _SIGN_OF_LINE = StopMark.SIGN, StopMark.SIGN_OF_LINE
-_MARKUP = SpanKind.MARKUP
+_MARKUP, _CONTENT_SPAN = SpanKind.MARKUP, SpanKind.CONTENT
+_REASONING_SPAN, _REASONING_PART = SpanKind.REASONING, TurnPart.REASONING
 
 # Headers with other words than the template's.
 
@@ -145,7 +146,7 @@ class HeaderReader:
         taken = tape.take(size - start, _MARKUP)
         collector.drop_blank()
         taken += yield from skip_again(tape, TemplateLiteral.of(header))
-        if frame.means(header[start:]) is not TurnPart.REASONING:
+        if frame.means(header[start:]) is not _REASONING_PART:
             return _CONTENT
         collector.reasoning_marker(taken)
         return _REASONING
@@ -360,13 +361,7 @@ class CallTrial:
         tape = TextTape()
         tape.feed(text)
         tape.closed, tape.complete = True, complete
-        collector = MessageCollector(
-            self._turn.offered,
-            reasoning="separate",
-            whole_calls=True,
-            make_id=lambda _, __: "",
-            schemas=schemas,
-        )
+        collector = MessageCollector(self._turn.offered, schemas, UNKEPT)
         collector.tries = True
         cut = False
         try:
@@ -415,7 +410,7 @@ class ReasoningReader:
         self._stops = reasoning_stops(turn, calls=calls, content=not keeps)
         self._closers = reasoning_stops(turn, calls=False, content=not keeps)
         self._joints = markup_joints(
-            turn, TurnPart.REASONING, self._closers, content, frozenset({_REASONING_CLOSE})
+            turn, _REASONING_PART, self._closers, content, frozenset({_REASONING_CLOSE})
         )
         block = turn.reasoning
         self._opener = TemplateLiteral() if block is None else reasoning_opening(block)
@@ -491,14 +486,14 @@ class ReasoningReader:
         """
         stops = self._closers if hold_calls else self._stops
         while True:
-            found = yield from read_prose(tape, stops, SpanKind.REASONING, emit, "", joints)
+            found = yield from read_prose(tape, stops, _REASONING_SPAN, emit, "", joints)
             if found is None:
                 return None
             size = found.end - tape.at
             if found.label is not _END or (yield from self._ends_there(tape, size)):
                 return _Stopped(found.label, size)
             # A model that reasons about templates quotes their ends.
-            emit(tape.take(size, SpanKind.REASONING))
+            emit(tape.take(size, _REASONING_SPAN))
 
     def _ends_there(self, tape: TextTape, size: int) -> Reading[bool]:
         """Return whether an end counts: no text, another end or a header comes after it."""
@@ -519,7 +514,7 @@ class ReasoningReader:
         self, tape: TextTape, collector: MessageCollector, size: int
     ) -> Reading[_Stopped | None]:
         """Hold a possible call; return the stop that ended the reasoning, CALLS if a call did."""
-        held = [tape.take(size, SpanKind.REASONING)]
+        held = [tape.take(size, _REASONING_SPAN)]
         stopped = yield from self._until(tape, held.append, NO_JOINTS, hold_calls=True)
         text = "".join(held)
         call = None
@@ -541,7 +536,7 @@ class ReasoningReader:
         tape.put_back(text[space:])
         collector.reasoning(text[:space])
         tape.take(start - space, _MARKUP)
-        collector.interrupted = collector.last is TurnPart.REASONING and self._needs_closer()
+        collector.interrupted = collector.last is _REASONING_PART and self._needs_closer()
         return _Stopped(_CALLS, 0)
 
     def _needs_closer(self) -> bool:
@@ -549,7 +544,7 @@ class ReasoningReader:
         # If nothing opens reasoning, it may as well be the content before the call.
         if self.turn.reasoning is None or self.turn.reasoning.leads:
             return False
-        direct = (TurnPart.REASONING, TurnPart.CALLS)
+        direct = (_REASONING_PART, TurnPart.CALLS)
         for row in self.turn.strict.rows:
             items = [item for item in row.items if not isinstance(item, str) or item.strip()]
             parts = [item.part if isinstance(item, PartBody) else None for item in items]
@@ -641,7 +636,9 @@ class TurnReader:
             StopMark.CONTENT_CLOSE: turn.content.close.after,
             _HEADER: turn.header.after + turn.lead,
         }
-        self._openings = markup_joints(turn, None, stops, stops)
+        openings = markup_joints(turn, None, stops, stops)
+        self._openings = NO_JOINTS if self._begins_reasoning else openings
+        """The texts that the template writes first, if none of them can be text."""
         self._joints = markup_joints(turn, TurnPart.CONTENT, stops, stops, frozenset({_CALLS}))
         rows = turn.strict.rows
         texts = [item for row in rows for item in row.items if isinstance(item, str)]
@@ -650,6 +647,9 @@ class TurnReader:
         }
         """The ends that the template writes only behind the last part."""
         self._opens_reasoning = self._reasoning.after(self._openings)
+        headed = turn.start is TurnStart.HEADER and bool(turn.header.markers)
+        self._repeats_header = headed and turn.header.core.endswith(turn.header.markers[-1])
+        self._bare_header = turn.start is TurnStart.TURN and not turn.header.markers
         self._call_opening = _sure_opening(turn, stops)
         header = turn.header.core + self._written_behind[_HEADER]
         self._header_size = len(header)
@@ -685,29 +685,24 @@ class TurnReader:
 
     def _begin(self, tape: TextTape, collector: MessageCollector) -> Reading[StopMark]:
         """Read up to the first block, or reasoning that comes first; return the mark read."""
-        joints = self._opening(collector)
-        if joints.may_begin(tape):
-            yield from joints.wait(tape)
-        opened = self._opens_reasoning.match(tape.text) if joints is self._openings else None
+        silent = collector.silent_markers
+        if silent and self._openings.may_begin(tape):
+            yield from self._openings.wait(tape)
+        opened = self._opens_reasoning.match(tape.text) if silent else None
         if opened is not None:
             tape.take(opened.end(), _MARKUP)
             yield from self._reasoning.read(tape, collector, opened=True)
             return _REASONING_CLOSE
-        if self.turn.start is TurnStart.TURN and not self.turn.header.markers:
+        if self._bare_header:
             yield from self._header(tape)
         if self._begins_reasoning:
             yield from self._reasoning.read(tape, collector)
             return _REASONING_CLOSE
-        if self.turn.start is TurnStart.HEADER:
+        if self._repeats_header:
             yield from skip_again(tape, self.turn.header)
         if self.turn.unwritten:
             yield from skip_written(tape, self.turn.unwritten)
         return _HEADER
-
-    def _opening(self, collector: MessageCollector) -> MarkupJoints:
-        """Return the texts that the template writes first, if none of them can be text."""
-        silent = collector.silent_markers and not self._begins_reasoning
-        return self._openings if silent else NO_JOINTS
 
     def _header(self, tape: TextTape) -> Reading[None]:
         """Read a header without markers at the very beginning; elsewhere it may be text."""
@@ -721,25 +716,28 @@ class TurnReader:
     def _block(
         self, tape: TextTape, collector: MessageCollector, opened: OpenParts, before: StopMark
     ) -> Reading[StopMark]:
-        """Read the next block; return its mark, or END if the turn ended.
-
-        No header may come after the opening of content.
-        """
+        """Return the reader of the next block; its result is the block's mark, or END."""
         if self._headers.frame is not None:
-            if before is _REASONING_CLOSE and tape.text.startswith(self._next_header, tape.at):
-                tape.take(self._header_size, _MARKUP)
-            if before is not _CONTENT:
-                mark = yield from self._read_headers(tape, collector, opened)
-                if mark is not None:
-                    return mark
-        elif (
+            return self._headed_block(tape, collector, opened, before)
+        if (
             before is _REASONING_CLOSE
             and self._section is not None
             and not tape.closed
             and tape.text.startswith(self._call_opening, tape.at)
         ):
-            cut = yield from self._section.read(tape, collector)
-            return _END if cut else _CALLS
+            return _read_calls(self._section, tape, collector)
+        return self._read_content(tape, collector, opened)
+
+    def _headed_block(
+        self, tape: TextTape, collector: MessageCollector, opened: OpenParts, before: StopMark
+    ) -> Reading[StopMark]:
+        """Read a block with its header; no header may come after the opening of content."""
+        if before is _REASONING_CLOSE and tape.text.startswith(self._next_header, tape.at):
+            tape.take(self._header_size, _MARKUP)
+        if before is not _CONTENT:
+            mark = yield from self._read_headers(tape, collector, opened)
+            if mark is not None:
+                return mark
         return (yield from self._read_content(tape, collector, opened))
 
     def _read_headers(
@@ -761,23 +759,29 @@ class TurnReader:
     ) -> Reading[StopMark]:
         """Read content up to the next stop, and return its mark, or END at the turn's end."""
         found = yield from read_prose(
-            tape, self._stops, SpanKind.CONTENT, collector.content, self.turn.tail, self._joints
+            tape, self._stops, _CONTENT_SPAN, collector.content, self.turn.tail, self._joints
         )
         if found is None:
             tape.take(tape.left(), _MARKUP)
             return _END
         label = found.label
+        if label is _CALLS and self._section is not None:
+            # The fence around calls is the model's; the whitespace before the opener is the
+            # template's.
+            own = self._written_before(tape, found)
+            space, fence = found.start - own, own - tape.at
+            return (yield from _read_calls(self._section, tape, collector, space, fence))
         if label is _SIGN or label is _SIGN_OF_LINE:
             return (yield from self._read_sign(tape, collector, found))
         mentioned = label is _REASONING or label is _REASONING_CLOSE
-        if mentioned and tape.follows(SpanKind.CONTENT):
+        if mentioned and tape.follows(_CONTENT_SPAN):
             offset = tape.offset
             is_text = yield from self._is_text(tape, collector, opened, found)
             # Text that arrived meanwhile has moved the offset of the stop.
             moved = tape.offset - offset
             found = replace(found, start=found.start - moved, end=found.end - moved)
             if is_text:
-                collector.content(tape.take(found.end - tape.at, SpanKind.CONTENT))
+                collector.content(tape.take(found.end - tape.at, _CONTENT_SPAN))
                 return _CONTENT
         return (yield from self._read_stop(tape, collector, opened, found))
 
@@ -799,15 +803,15 @@ class TurnReader:
         found = replace(stop, start=begin - tape.offset, end=start - tape.offset)
         if tape.closed and not tape.complete and self._stops.unsure(tape.text, found, tape.at):
             # The output is truncated inside a longer marker that begins with this sign.
-            collector.content(tape.take(begin - tape.position, SpanKind.CONTENT))
+            collector.content(tape.take(begin - tape.position, _CONTENT_SPAN))
             tape.take(tape.left(), _MARKUP)
             collector.status = Status.CUT
             return _END
         # Something began here that could not be read, whatever becomes of its text.
         if collector.broken_at is None:
             collector.broken_at = begin
-        if collector.markup == "keep" or text or stop.label is _SIGN_OF_LINE:
-            collector.content(tape.take(start - tape.position, SpanKind.CONTENT))
+        if collector.choices.markup == "keep" or text or stop.label is _SIGN_OF_LINE:
+            collector.content(tape.take(start - tape.position, _CONTENT_SPAN))
         else:
             collector.unread(tape.take(start - tape.position, SpanKind.JUNK))
         return _CONTENT
@@ -826,12 +830,6 @@ class TurnReader:
     ) -> Reading[StopMark]:
         """Continue after a stop in the content; return the mark read, or END if the turn ended."""
         turn = self.turn
-        if stop.label is _CALLS and self._section is not None:
-            # The fence around calls is the model's; the whitespace before the opener is the
-            # template's.
-            own = self._written_before(tape, stop)
-            cut = yield from self._section.read(tape, collector, stop.start - own, own - tape.at)
-            return _END if cut else _CALLS
         found_text = stop.text
         stray = opened.strays(stop.label, found_text, collector.last)
         self._take(tape, collector, stop, stray=stray)
@@ -933,7 +931,19 @@ class TurnReader:
         elif closes:
             collector.close_reasoning(tape.position)
         if closes:
-            collector.last = TurnPart.REASONING
+            collector.last = _REASONING_PART
+
+
+def _read_calls(
+    section: SectionReader,
+    tape: TextTape,
+    collector: MessageCollector,
+    space: int = 0,
+    fence: int = 0,
+) -> Reading[StopMark]:
+    """Read a section of calls; return its mark, or END if the text was cut in it."""
+    cut = yield from section.read(tape, collector, space, fence)
+    return _END if cut else _CALLS
 
 
 def _call_start(turn: TurnTree) -> str:

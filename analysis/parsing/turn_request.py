@@ -234,18 +234,8 @@ def read_options(kind: type[Fields], tools: object, options: Mapping[str, object
 
     Raises RequestError for an unknown option, and for a value of another type.
     """
-    # Nearly always a list: the abstract class takes longer to ask.
-    if type(tools) is not list and (
-        tools is not None and (not isinstance(tools, Sequence) or isinstance(tools, str | bytes))
-    ):
-        raise RequestError(
-            f"must be an array, got {value_kind(tools)}",
-            place="tools",
-            # An answer of MCP's `tools/list`, or the whole of a file with tools.
-            hint="give the list that is its `tools`"
-            if is_mapping(tools) and not tools.keys().isdisjoint(("tools", "result"))
-            else f"give [{_TOOL}]",
-        )
+    if tools is not None:
+        _check_array(tools)
     given = {name: value for name, value in options.items() if value is not None}
     if not given:
         return kind(tools=tools)
@@ -269,7 +259,7 @@ def read_request(
 def request_with(fields: RequestFields, begun_turn: PromptFormat | None = None) -> ParserRequest:
     """Return the request of options that were read. Raises RequestError as `read_request` does."""
     tools, choice = fields.tools, fields.tool_choice
-    offered = None if tools is None else _schemas_by_name(tools)
+    offered = None if tools is None else schemas_by_name(tools)
     chosen = _chosen_tool(choice, offered)
     if chosen is not None and offered is not None:
         # A named tool excludes all others.
@@ -294,24 +284,42 @@ _TOOL = '{"type": "function", "function": {"name": …, "parameters": …}}'
 _WITHOUT_SCHEMA = {"name", "description", "strict"}
 
 
-def _schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
-    """Return the schemas of the parameters by function name."""
+def _check_array(tools: object) -> None:
+    """Raise RequestError unless the tools are an array."""
+    # Nearly always a list: the abstract class takes longer to ask.
+    if type(tools) is list or (isinstance(tools, Sequence) and not isinstance(tools, str | bytes)):
+        return
+    raise RequestError(
+        f"must be an array, got {value_kind(tools)}",
+        place="tools",
+        # An answer of MCP's `tools/list`, or the whole of a file with tools.
+        hint="give the list that is its `tools`"
+        if is_mapping(tools) and not tools.keys().isdisjoint(("tools", "result"))
+        else f"give [{_TOOL}]",
+    )
+
+
+def schemas_by_name(tools: Sequence[Any]) -> dict[str, Json]:
+    """Return the schemas of the parameters by function name.
+
+    Raises RequestError for invalid tools.
+    """
+    _check_array(tools)
     found: dict[str, Json] = {}
     # Fast path: nearly all tools of a request are the dicts that a JSON parser returns.
     try:
         for tool in tools:
-            function: Any = tool["function"] if tool.__class__ is dict else None
-            if function.__class__ is not dict:
-                break
-            name, schema = function["name"], function.get("parameters")
+            function = tool["function"]
+            schema = function.get("parameters")
             # Keys beside these may hold the schema in the form of another API.
-            plain = type(schema) is dict or function.keys() <= _WITHOUT_SCHEMA
-            if name.__class__ is not str or not (name and plain):
+            if type(schema) is not dict and not function.keys() <= _WITHOUT_SCHEMA:
                 break
-            found[name] = schema
+            found[function["name"]] = schema
         else:
-            return found
-    except KeyError:
+            # Texts alone can be joined, so that every name is one.
+            if "".join(found) and "" not in found:
+                return found
+    except (AttributeError, KeyError, TypeError):
         pass
     return dict(_name_and_schema(at, tool) for at, tool in enumerate(tools))
 

@@ -10,28 +10,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from json.encoder import encode_basestring
 from typing import TypeAlias
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
-from autoparser.analysis.core.schema_parts import SchemaPart
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
 from .raw_text import ArgumentTexts, value_ends
-from .text_lookahead import skip_written
-from .text_tape import Part, Reading, SpanKind, TextHold, TextTape
+from .text_tape import Part, SpanKind, TextHold, TextTape
 from .turn_nodes import ArgumentList, FreeText, FunctionName, JsonCall, RowCall, RowItem, SingleWord
+from .turn_request import CallSchemas
 from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, repeats_key
 
-_Finder: TypeAlias = Callable[
-    [str, int, Callable[[], SchemaPart], list[Part]], "tuple[str, int] | None"
-]
-"""Finds the arguments at an offset of a text, by their schema; returns them as JSON text, such as
-`'{"city": "Oslo"}'`, with the offset of their end, and adds their parts."""
+_Finder: TypeAlias = Callable[[str, int, CallSchemas, str, list[Part]], "tuple[str, int] | None"]
+"""Finds the arguments at an offset of a text, by the schema of the tool of a name; returns them as
+JSON text, such as `'{"city": "Oslo"}'`, with the offset of their end, and adds their parts."""
 
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _ARGUMENTS = SpanKind.ARGUMENTS
@@ -59,7 +55,9 @@ class WrittenCall:
         words = [item for item in row if isinstance(item, FunctionName | SingleWord)]
         kinds = (SpanKind.NAME if isinstance(word, FunctionName) else SpanKind.ID for word in words)
         self._kinds = [*enumerate(kinds, 1)]
-        self._close, self._arguments, self._offered = close, arguments, offered
+        self._core, self.space = close.core, close.after
+        """The closer, and the whitespace that the template writes behind it."""
+        self._arguments, self._offered = arguments, offered
         self._opening = opening
         self._naming = naming
         self._named: dict[str, str] = {}
@@ -94,26 +92,20 @@ class WrittenCall:
             opening = rf"\s*{re.escape(before.core)}"
         return cls(row[:at], close, finder, re.compile(opening), around.offered, naming)
 
-    def read(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
-        """Take a call once it has closed; return False, with nothing taken, if it departs."""
-        core, at = self._close.core, tape.at
-        # One wait for the closer in place of one for each token.
-        there = len(tape.text) - at >= _HELD or tape.text.find(core, at) >= 0
-        if not there and not tape.closed:
-            tape.hold_for(core, _HELD)
-            yield
-        if tape.text.find(core, tape.at) < 0 or not self._take(tape, collector):
+    def holds(self, tape: TextTape) -> bool:
+        """Hold the text unless the closer, or all that it may be waited for, is there already."""
+        core, at, text = self._core, tape.at, tape.text
+        if tape.closed or len(text) - at >= _HELD or text.find(core, at) >= 0:
             return False
-        if self._close.after:
-            yield from skip_written(tape, self._close.after)
+        tape.hold_for(core, _HELD)
         return True
 
     def hold(self, opening: str) -> TextHold | None:
         """Return the wait for the closer of a call behind whitespace, or None for other openings.
 
-        `read` waits the same way; here the reader already knows that a call comes.
+        `holds` waits the same way; here the reader already knows that a call comes.
         """
-        core, bare = self._close.core, opening.lstrip()
+        core, bare = self._core, opening.lstrip()
         if not bare or core in opening:
             return None
         return TextHold(core, len(opening) - len(bare) + _HELD)
@@ -152,19 +144,18 @@ class WrittenCall:
             parts += ((*match.span(number), kind),)
         return parts
 
-    def _take(self, tape: TextTape, collector: MessageCollector) -> bool:
-        """Take the call that has closed, or return False."""
-        begun = self._match_head(tape)
+    def take(self, tape: TextTape, collector: MessageCollector) -> bool:
+        """Take a call that has closed; return False, with nothing taken, if it departs."""
+        core, text = self._core, tape.text
+        begun = None if text.find(core, tape.at) < 0 else self._match_head(tape)
         if begun is None:
             return False
         match, name, call_id = begun
-        text, parts = tape.text, self._parts(match)
-        schema = partial(collector.schemas.of, name)
-        found = self._arguments(text, match.end(), schema, parts)
+        parts = self._parts(match)
+        found = self._arguments(text, match.end(), collector.schemas, name, parts)
         if found is None:
             return False
         arguments, end = found
-        core = self._close.core
         start = text.find(core, end)
         # Other text before the closer is a departure, which the readers that forgive decide about.
         if start < 0 or text[end:start].strip():
@@ -227,9 +218,9 @@ def _json_finder(around: CallSurroundings) -> _Finder:
     foreign = re.compile("|".join(map(re.escape, filter(None, around.stops))) or "(?!)")
 
     def find(
-        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: list[Part]
+        text: str, at: int, schemas: CallSchemas, name: str, parts: list[Part]
     ) -> tuple[str, int] | None:
-        del read_schema
+        del schemas, name
         if not text.startswith("{", at):
             return None
         try:
@@ -267,9 +258,9 @@ def _entry_finder(
     plain = re.compile(f"{entry}(){values.up_to}").match
 
     def find(
-        text: str, at: int, read_schema: Callable[[], SchemaPart], parts: list[Part]
+        text: str, at: int, schemas: CallSchemas, name: str, parts: list[Part]
     ) -> tuple[str, int] | None:
-        schema = read_schema()
+        schema = schemas.of(name)
         names = schema.names
         found: dict[str, str] = {}
         while (match := plain(text, at) or head(text, at)) is not None:

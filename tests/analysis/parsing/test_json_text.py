@@ -18,9 +18,7 @@ from autoparser import ChatTemplate, Message, OutputParser, ParsedCall, Status, 
 from autoparser.analysis.core.call_notation import ValueNotation, json_notation, python_notation
 from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.parsing.json_text import BracketScan, QuoteScan
-from autoparser.analysis.parsing.message_collector import MessageCollector
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, ParsedMessage
-from autoparser.analysis.parsing.text_tape import Reading, TextTape
 from autoparser.analysis.parsing.written_call import WrittenCall
 from tests.case_tables import case_tables
 from tests.corpus.corpus_templates import own_paths
@@ -145,8 +143,8 @@ def test_short_call_is_scanned_once(name: str) -> None:
     analysis = analyzed(name)
     call = ToolCall("get_weather", {"city": "Oslo", "days": 3}, "call-1")
     text = analysis.format.write(Message(calls=(call,)))
-    taken = WrittenCall._take
-    with mock.patch.object(WrittenCall, "_take", autospec=True, side_effect=taken) as looked:
+    taken = WrittenCall.take
+    with mock.patch.object(WrittenCall, "take", autospec=True, side_effect=taken) as looked:
         stream = analysis.parser(TOOLS, reasoning_over=True).stream()
         deltas = [delta for sign in text for delta in stream.feed(sign)]
     assert looked.call_count == 1
@@ -154,10 +152,7 @@ def test_short_call_is_scanned_once(name: str) -> None:
     assert calls == [DeltaKind.CALL, DeltaKind.ARGUMENTS]
 
 
-def _declines(self: WrittenCall, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
-    """Leave every call to the readers of departures."""
-    del self, tape, collector
-    yield from ()
+def _declines(*_: object) -> bool:
     return False
 
 
@@ -187,5 +182,6 @@ def test_fast_call_reading_equals_the_stepwise_one(path: Path) -> None:
             complete = rng.random() < 0.7
             for pieces in ([spoiled], cut(rng, spoiled)):
                 at_once = _read(parser, pieces, complete=complete)
-                with mock.patch.object(WrittenCall, "read", _declines):
+                # Leave every call to the readers of departures.
+                with mock.patch.multiple(WrittenCall, holds=_declines, take=_declines):
                     assert _read(parser, pieces, complete=complete) == at_once, spoiled

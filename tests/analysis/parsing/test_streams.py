@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, Literal
 
 import pytest
+from msgspec.structs import replace
 
 from autoparser import ChatTemplate, Message, StreamParser, ToolCall, analyze
 from autoparser.analysis.parsing.parsed_message import Delta, DeltaKind, Status
@@ -54,7 +55,7 @@ def test_end_of_reasoning_is_known_at_its_closer() -> None:
     ("fixture", "head", "piece", "written", "sign", "check", "checked"),
     [
         (JSON, BEGUN[:-1], " and so 'on'", " and so 'on'", '\\"', "decode", r'"\""'),
-        (ENTRIES, f"{ENTRY}Oslo", ' "a"\nb', r" \"a\"\nb", "a <", "search", "a <"),
+        (ENTRIES, f"{ENTRY}Oslo", ' "a"\nb', r" \"a\"\nb", "a <", "find", "a <"),
     ],
 )
 def test_argument_piece_is_searched_only_if_it_may_end_the_value(
@@ -71,7 +72,8 @@ def test_argument_piece_is_searched_only_if_it_may_end_the_value(
     stream = analysis_of(fixture).parser(TOOLS).stream()
     stream.feed(f"{head}{' more' * 40}")
     searched = list[str]()
-    setattr(lanes[-1][0], check, searched.append)
+    lane = lanes[-1][0]
+    lane.search = replace(lane.search, **{check: searched.append})
     assert [(delta.text, searched) for delta in stream.feed(piece)] == [(written, [])]
     stream.feed(sign)
     assert searched == [checked]
