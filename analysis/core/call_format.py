@@ -84,8 +84,9 @@ class ArgumentFormat(Struct, frozen=True):
     @property
     def is_object(self) -> bool:
         """Whether they are one object in braces, such as `{"city": "Oslo"}`."""
-        pasted = self.values.is_json and self.members.key.open == '"'
-        return self.verbatim or self.members.open.strip() == "{" or pasted
+        if self.verbatim or self.members.open.strip() == "{":
+            return True
+        return self.members.key.open == '"' and self.values.is_json
 
     def writes_any(self, arguments: Mapping[str, Json]) -> bool:
         """Return whether any of these arguments is written at all."""

@@ -774,7 +774,7 @@ def read_arguments(
     space: str = "",
     exact: bool = False,
 ) -> Reading[ReadOutcome]:
-    """Read arguments and emit them as the text of one JSON object.
+    """Return the reader of arguments, which emits them as the text of one JSON object.
 
     `schema` is that of the parameters and `stops` are the texts that may follow the
     arguments. Before one of `repairs`, which are among these, missing closers of JSON are added;
@@ -784,27 +784,38 @@ def read_arguments(
     template writes it, even if it looks escaped.
     """
     if arguments.encoded:
-        return (yield from _read_encoded(tape, emit, repairs))
+        return _read_encoded(tape, emit, repairs)
     if arguments.is_object:
-        yield from skip_space(tape, _ARGUMENTS)
-        if (yield from at_text(tape, '"')):
-            # Models also write the object as a JSON string.
-            return (yield from _read_encoded(tape, emit, repairs))
-        if (yield from at_any(tape, _NOTHING)):
-            outcome = yield from read_json(tape, ignore, repairs)
-            emit("{}")
-            return _REPAIRED if outcome is _COMPLETE else outcome
-        if tape.left() and tape.text[tape.at] != "{":
-            return _BAD
         required, python = schema.required, _escapes_as_python(arguments)
-        return (
-            yield from read_json(
-                tape, emit, repairs, goes_on=goes_on, required=required, python=python
-            )
-        )
+        return _read_object(tape, emit, repairs, goes_on, required, python=python)
     values = ValueReader(tape, arguments, schema, stops, emit, space, goes_on)
     values.exact = exact
-    return (yield from EntryReader(values, emit).read())
+    return EntryReader(values, emit).read()
+
+
+def _read_object(
+    tape: TextTape,
+    emit: Emit,
+    repairs: Sequence[str],
+    goes_on: GoesOn,
+    required: frozenset[str],
+    *,
+    python: bool,
+) -> Reading[ReadOutcome]:
+    """Read arguments that are one object, also as a JSON string or as nothing."""
+    yield from skip_space(tape, _ARGUMENTS)
+    if (yield from at_text(tape, '"')):
+        # Models also write the object as a JSON string.
+        return (yield from _read_encoded(tape, emit, repairs))
+    if (yield from at_any(tape, _NOTHING)):
+        outcome = yield from read_json(tape, ignore, repairs)
+        emit("{}")
+        return _REPAIRED if outcome is _COMPLETE else outcome
+    if tape.left() and tape.text[tape.at] != "{":
+        return _BAD
+    return (
+        yield from read_json(tape, emit, repairs, goes_on=goes_on, required=required, python=python)
+    )
 
 
 def _read_encoded(tape: TextTape, emit: Emit, repairs: Sequence[str]) -> Reading[ReadOutcome]:

@@ -408,6 +408,7 @@ class WrittenValues:
         """Compile the pattern of a value before `after`."""
         self.after, self._values = after, values
         self._behind = tuple(filter(None, texts.behind_closer))
+        self._fronts = {text[:size] for text in self._behind for size in range(len(text))}
         stops = texts.of_value("", after, "", (), backslashed=False, entries=False).stops
         self._sign = stops.firsts
         self.up_to = stops.up_to(after.core).pattern
@@ -436,12 +437,15 @@ class WrittenValues:
             return core.startswith(rest)
         behind = rest[len(core) :].lstrip()
         # The first of several texts that is whole decides.
-        begun = any(wanted.startswith(behind) for wanted in self._behind)
-        return begun and not behind.startswith(self._behind)
+        return behind in self._fronts and not behind.startswith(self._behind)
 
     def json(self, text: str, part: SchemaPart) -> str | None:
         """Return the JSON text of a value, or None if only a reader can judge it."""
-        read = raw_value_json(text, part, part.kinds, self._values, quoted=False)
+        kinds = part.kinds
+        # Most of these values are a few digits.
+        if kinds and _is_count(text, kinds, self._values):
+            return text
+        read = raw_value_json(text, part, kinds, self._values, quoted=False)
         # A quoted closer would be part of the value, which would then have to be complete.
         text_like = read.json[0] == '"' and _LITERAL.search(text)
         return read.json if read.own and not text_like else None
@@ -503,7 +507,7 @@ class RawReader:
         """Undecided stops; the text from the first on stays on the tape."""
         self.take: Emit = self.pieces.append
         if emit is not None:
-            self.take = lambda text: emit(in_json(text))
+            self.take = lambda text: emit(encode_basestring(text)[1:-1])
         texts = around.texts.of_value(
             key,
             after,

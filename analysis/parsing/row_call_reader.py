@@ -122,15 +122,15 @@ class RowReader:
         return self._close(self.status)
 
     def _item(self, item: RowItem, at: int) -> Reading[CallEnd | None]:
-        """Read one item; return how the call ends with it, or None if it continues."""
+        """Return the reader of one item; it returns how the call ends with it, or None if not."""
         rest = self.row[at + 1 :]
         if isinstance(item, TemplateLiteral):
-            return (yield from self._literal(item, at))
+            return self._closing(item) if self.collector.calling else self._literal(item, at)
         if isinstance(item, ArgumentList):
-            return (yield from self._arguments(item, rest))
+            return self._arguments(item, rest)
         if isinstance(item, FreeText):
-            return (yield from self._free_text(item, rest))
-        return (yield from self._slot(item, rest))
+            return self._free_text(item, rest)
+        return self._slot(item, rest)
 
     def _free_text(self, item: FreeText, following: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Take any text in place of a word, up to the marker after it."""
@@ -178,8 +178,6 @@ class RowReader:
 
     def _literal(self, literal: TemplateLiteral, at: int) -> Reading[CallEnd | None]:
         """Take a literal; return how the call ends if it is missing, or None if it continues."""
-        if self.collector.calling:
-            return (yield from self._closing(literal))
         if not at:
             there = yield from self._opening(literal)
         elif isinstance(self.row[at - 1], FunctionName) and (
@@ -322,7 +320,7 @@ class RowReader:
 
     def _arguments(self, item: ArgumentList, rest: Sequence[RowItem]) -> Reading[CallEnd | None]:
         """Open the call and read its arguments; return how it ends early, or None."""
-        named_behind = any(isinstance(item, FunctionName) for item in rest)
+        named_behind = FunctionName in map(type, rest)
         unnamed = not self.name and named_behind
         if not unnamed and (not self.name or not self._is_offered()):
             return _NO_CALL

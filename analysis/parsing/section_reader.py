@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 # Python 3.11 looks up a member of an Enum ten times slower than a global name.
 _CUT, _CLOSED = CallEnd.CUT, CallEnd.CLOSED
 _MARKUP, _JUNK = SpanKind.MARKUP, SpanKind.JUNK
-_CALLS_PART = TurnPart.CALLS
+_CALLS_PART, _CALLS, _END = TurnPart.CALLS, StopMark.CALLS, StopMark.END
 
 
 def read_call(
@@ -375,8 +375,8 @@ class SectionReader:
 
     def read(
         self, tape: TextTape, collector: MessageCollector, space: int = 0, fence: int = 0
-    ) -> Reading[bool]:
-        """Read from the opening of the section or its first call; return whether the text was cut.
+    ) -> Reading[StopMark]:
+        """Read from the opening of the section or its first call; return END if the text was cut.
 
         `space` is the length of the template's whitespace before it. Before that come `fence`
         characters, which are content unless the fence that they open closes after the calls.
@@ -392,24 +392,24 @@ class SectionReader:
         if collector.deferred:
             collector.content("")
         if cut or (self._texts.end_rests and (yield from self.ends_turn(tape, collector))):
-            return True
-        yield from self._read_on(tape, collector)
-        return False
+            return _END
+        if collector.last is _CALLS_PART:
+            yield from self._read_on(tape, collector)
+        return _CALLS
 
     def _read_on(self, tape: TextTape, collector: MessageCollector) -> Reading[None]:
         """Look for more calls behind a sign between two, or the front of a closer; it is junk."""
         ahead, texts = TextLookahead(tape, tape.position), self._texts
-        if collector.last is _CALLS_PART:
-            yield from ahead.space()
-            begun = (*texts.between, *(self._offered or ()))
-            found = yield from ahead.among(begun)
-            if found is None or found == texts.reopened:
-                return
-            if found == texts.doubled and (yield from self._skip_doubled(tape, collector)):
-                return
-            # A bracket closes a list opened elsewhere, or is text.
-            if found not in _DOUBLED or collector.strays:
-                yield from self.recover(tape, collector, closes=True)
+        yield from ahead.space()
+        begun = (*texts.between, *(self._offered or ()))
+        found = yield from ahead.among(begun)
+        if found is None or found == texts.reopened:
+            return
+        if found == texts.doubled and (yield from self._skip_doubled(tape, collector)):
+            return
+        # A bracket closes a list opened elsewhere, or is text.
+        if found not in _DOUBLED or collector.strays:
+            yield from self.recover(tape, collector, closes=True)
 
     def _skip_doubled(self, tape: TextTape, collector: MessageCollector) -> Reading[bool]:
         """Take closing signs behind the last call if nothing else follows, and none opens them."""
@@ -761,10 +761,13 @@ class SectionReader:
 
     def _another(self, tape: TextTape, collector: MessageCollector, opened: bool) -> Reading[bool]:
         """Return whether another call follows; take the separator before it."""
-        section = self.section
+        section, following = self.section, self._texts.next_call if self._texts.another else ""
         tape.still = None if tape.closed else self._joints.while_begun(tape, self._next_call)
         if tape.still is not None:
             yield
+        if following and tape.text.startswith(following, tape.at):
+            tape.take(self._next_space, _MARKUP)
+            return True
         if opened:
             yield from self._stray_closers(tape, collector, self._inner_closers)
         separator = section.separator.core
@@ -781,9 +784,6 @@ class SectionReader:
         wanted = self._texts.another_listed if opened else self._texts.another
         if not wanted:
             return opened and (yield from self._named_call(tape, section))
-        if self._texts.next_call and tape.text.startswith(self._texts.next_call, tape.at):
-            tape.take(self._next_space, _MARKUP)
-            return True
         another = yield from behind_space(tape, wanted)
         if another and not tape.text.startswith(wanted, tape.at):
             yield from skip_space(tape)

@@ -134,8 +134,7 @@ class HeaderReader:
         calls = known or self._calls(header, tape)
         if calls is not None:
             space = tape.left() - len(tape.text[tape.at :].lstrip())
-            ended = yield from calls.read(tape, collector, space)
-            return _END if ended else _CALLS
+            return (yield from calls.read(tape, collector, space))
         if not header:
             return None
         # A model may repeat the first marker: what counts is the last one.
@@ -368,7 +367,7 @@ class CallTrial:
             # No reader waits on a closed tape, so one step reads everything.
             next(self._section.read(tape, collector))
         except StopIteration as ended:
-            cut = bool(ended.value)
+            cut = ended.value is _END
         return collector.closed_calls, cut, tape.text[tape.at :]
 
 
@@ -725,7 +724,7 @@ class TurnReader:
             and not tape.closed
             and tape.text.startswith(self._call_opening, tape.at)
         ):
-            return _read_calls(self._section, tape, collector)
+            return self._section.read(tape, collector)
         return self._read_content(tape, collector, opened)
 
     def _headed_block(
@@ -770,7 +769,7 @@ class TurnReader:
             # template's.
             own = self._written_before(tape, found)
             space, fence = found.start - own, own - tape.at
-            return (yield from _read_calls(self._section, tape, collector, space, fence))
+            return (yield from self._section.read(tape, collector, space, fence))
         if label is _SIGN or label is _SIGN_OF_LINE:
             return (yield from self._read_sign(tape, collector, found))
         mentioned = label is _REASONING or label is _REASONING_CLOSE
@@ -932,18 +931,6 @@ class TurnReader:
             collector.close_reasoning(tape.position)
         if closes:
             collector.last = _REASONING_PART
-
-
-def _read_calls(
-    section: SectionReader,
-    tape: TextTape,
-    collector: MessageCollector,
-    space: int = 0,
-    fence: int = 0,
-) -> Reading[StopMark]:
-    """Read a section of calls; return its mark, or END if the text was cut in it."""
-    cut = yield from section.read(tape, collector, space, fence)
-    return _END if cut else _CALLS
 
 
 def _call_start(turn: TurnTree) -> str:
