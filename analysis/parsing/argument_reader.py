@@ -631,7 +631,18 @@ class EntryReader:
                     return key
                 # Models also write names in quotes; a key with quotes inside is not a key.
                 key = key.strip("\"'")
-                return None if _NO_KEY.search(key) else key
+                lead = opening.core or self.values.separator.core
+                last = key.rpartition(lead)[2].strip() if lead and lead in key else key
+                # Nor is one that holds the next key: the text between two keys was misspelled.
+                other = last != key and (opening.markers or last in self.values.schema.names)
+                if other or _NO_KEY.search(key):
+                    return None
+                # Other signs around a declared key are of markup with a sign too many.
+                bare = _EDGE_SIGNS.sub("", key)
+                if bare not in self.values.schema.names or bare in self.values.seen_keys:
+                    return key
+                self.values.repaired = self.values.repaired or bare != key
+                return bare
             if tape.closed or tape.left() >= LONGEST_KEY:
                 return None
             tape.waits_for_any(middles.lasts, LONGEST_KEY)
@@ -712,6 +723,7 @@ LONGEST_KEY = 4096
 """Characters within which a key, a name or an id has to end."""
 _NO_KEY = lazy_pattern(r"[\"'\n{}()]|,\s|\[[\"'{]")
 """Any text that is not a declared key: the text before it is a value."""
+_EDGE_SIGNS = lazy_pattern(r"^\W+|\W+$")
 
 
 class _Middles:
