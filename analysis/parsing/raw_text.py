@@ -214,13 +214,15 @@ class ArgumentTexts:
         text = whole[max(0, at - LONGEST_WORD) : at]
         for core in (opening.core for opening in self.openings):
             if len(core) > _SHORT:
-                sizes = () if text.endswith(core) else (len(core) + more for more in (-1, 0, 1))
                 found, wanted = text.translate(_ONE_BAR), core.translate(_ONE_BAR)
-                for size in sizes:
-                    parts = differing_parts(found[-size:], wanted)
-                    closed = found[:-size].rstrip().endswith(self._closer.translate(_ONE_BAR))
-                    if closed and max(map(len, parts)) <= 1:
-                        return True
+                _, closed, lead = found.rpartition(self._closer.translate(_ONE_BAR))
+                lead = lead.lstrip()
+                more, missing = differing_parts(lead, wanted)
+                # A letter behind the opener begins a longer key.
+                longer = lead.startswith(wanted) and _KEY_SIGN.match(more)
+                whole = longer or (text.endswith(core) and lead == wanted)
+                if closed and not whole and (not more or max(len(more), len(missing)) <= 1):
+                    return True
             elif self.separator.core and self._closer and not core:
                 value, _, behind = text.rpartition(self._closer)
                 sign = behind.strip()
