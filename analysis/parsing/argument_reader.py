@@ -254,11 +254,14 @@ class ValueReader(ArgumentsAround):
             self.emit(in_json(text) + '"')
         else:
             value = raw_value_json(text, schema, types, values, quoted=quoted)
-            # The entry states that its value is not a string, e.g. with `string="false"`.
-            flagged = len(self.rows) > 1 and "string" not in (types or STRING_ONLY)
+            if value.json[0] == '"' and "string" not in (types or STRING_ONLY):
+                # The entry states that its value is not a string, e.g. with `string="false"`, or a
+                # closer that is misspelled did not end it before other markup.
+                marked = len(self.rows) > 1 or any(mark in text for mark in self.texts.marks)
+                self.repaired = self.repaired or marked
             # Or its elements cannot be read, so that their markup is left in a string.
             spoiled = holds and begins_as_elements(text, values)
-            guessed = (flagged or spoiled) and value.json.startswith('"')
+            guessed = spoiled and value.json.startswith('"')
             self.repaired = self.repaired or guessed or not value.own
             self.emit(value.json)
         if ended is _REPAIRED:

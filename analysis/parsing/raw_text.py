@@ -80,6 +80,8 @@ class ArgumentTexts:
         self.behind_closer = (self.separator.core, *self.begin, *self.stops)
         """Texts that may follow the closer of a value."""
         fronts = {re.escape(text[:_SHORT]) for text in self.stops if len(text) > _SHORT}
+        self.marks = tuple(text for text in (*self.begin, *self.stops) if len(text) > _SHORT)
+        """Texts that begin an entry, or end the arguments, and are longer than a sign."""
         self.broken_closer = re.compile(rf"(?:{'|'.join(sorted(fronts)) or '(?!)'})[^\s<\[{{(]*")
         """The pattern of a piece of markup that begins like a text behind the arguments."""
         begins = tuple(filter(None, (self.separator.core, *self.begin)))
