@@ -29,7 +29,7 @@ from autoparser.analysis.core.call_notation import json_notation
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import is_mapping
 from autoparser.analysis.core.schema_parts import SchemaPart
-from autoparser.analysis.core.text_alignment import TemplateLiteral, is_unit
+from autoparser.analysis.core.text_alignment import TemplateLiteral, differing_parts, is_unit
 
 from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings, call_closers
@@ -233,7 +233,11 @@ class CallRecovery:
     def names_in(self, text: str) -> list[int]:
         """Return the offsets of the offered names in a text."""
         starts = (match.start("name") for match in self._name.finditer(text))
-        return [start for start in starts if not text[start - 1 : start].isalnum()]
+        return [
+            start
+            for start in starts
+            if not text[start - 1 : start].isalnum() or self.nearly_opens(text[:start])
+        ]
 
     def at_end(self) -> CallRecovery:
         """Return the search in a text that nothing follows, so that its last value may go on."""
@@ -284,6 +288,13 @@ class CallRecovery:
         text = self._replace_lookalikes(text)[0]
         _, at = self._markup_run(text, 0)
         return self._is_end(text, at)
+
+    def nearly_opens(self, text: str) -> bool:
+        """Return whether a text ends with the opening of a call in which one character is wrong."""
+        opening = f"{self._section.open.core}{call_open(self._call).core}".rpartition("\n")[2]
+        sizes = range(len(opening) - 1, len(opening) + 2) if is_telling(opening) else ()
+        wrong = (differing_parts(text[-size:], opening) for size in sizes)
+        return any(max(map(len, parts)) == 1 for parts in wrong)
 
     def find(self, text: str, schemas: CallSchemas, *, marked: bool = False) -> Recovery | None:
         """Return the calls of which a whole text consists, up to its end or the next opener.

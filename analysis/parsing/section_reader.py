@@ -556,7 +556,9 @@ class SectionReader:
         ends = (text.rfind(mark) + len(mark) for mark in self.recovery.markers if mark in text)
         closed = text[: 0 if "`" in text else max(ends, default=0)]
         leads = (text[text.rfind("\n", 0, start) + 1 : start] for start in starts)
-        marked = map(self.recovery.is_markup, leads)
+        marked = (
+            self.recovery.is_markup(lead) or self.recovery.nearly_opens(lead) for lead in leads
+        )
         texts += [closed[start:] for start in compress(starts, marked)]
         found = (self.recovery.find(text, collector.schemas) for text in texts)
         whole = any(call is not None and not call.guessed for call in found)
