@@ -173,11 +173,13 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
             unsettled.append(schema)
     raise_refused(refused)
     text = _AS_JSON(map_schemas(document.root, _guidance_form))
+    written = [map_schemas(part, _guidance_form) for part in unsettled]
+    # Without a length that its pattern has anyway, a part may be plain.
+    unsettled = [part for part in written if not (isinstance(part, dict) and is_plain(part))]
     # A part with a reference means nothing without the rest of the schema.
     if any(reference for part in unsettled for reference in schema_references(part)):
         return GuidanceSchema(text, source_text, (text,))
-    parts = dict.fromkeys(_AS_JSON(map_schemas(part, _guidance_form)) for part in unsettled)
-    return GuidanceSchema(text, source_text, tuple(parts))
+    return GuidanceSchema(text, source_text, tuple(dict.fromkeys(map(_AS_JSON, unsettled))))
 
 
 def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
@@ -235,7 +237,7 @@ def _refusal_error(refused: GuidanceSchema, refusal: str) -> SchemaError:
     untold: list[UnheldKeywordError] = []
     for schema, pointer in reachable_schemas(document):
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
-        why = _refusal_of_text(own) if own else ""
+        why = "" if is_plain(own) else _refusal_of_text(own)
         # An optional member may be one that no value meets.
         if not why or (untold and "Unsatisfiable" in why):
             continue
@@ -356,11 +358,17 @@ def _guidance_form(schema: Schema) -> Json:
         if keyword not in _GONE and not (keyword == "additionalItems" and not _is_tuple(schema))
     }
     beside: list[Json] = []
-    texts = [*_patterns(schema)]
+    shape = _text_shape(schema)
+    texts = _anchored(shape)
     if texts:
         # Pattern and format hold together, so that one of them goes into an `allOf`.
         found["pattern"] = texts[0]
         beside.extend({"pattern": text} for text in texts[1:])
+        # llguidance tries texts until one has both the length and the pattern.
+        if shape.least == 0:
+            found.pop("minLength", None)
+        if shape.most is None:
+            found.pop("maxLength", None)
     for keyword, meant in UNEVALUATED.items():
         if keyword in schema:
             found.setdefault(meant, schema[keyword])
@@ -399,21 +407,24 @@ def _is_tuple(schema: Schema) -> bool:
     return isinstance(schema.get("items"), list)
 
 
-def _patterns(schema: Schema) -> list[str]:
-    """Return the patterns of a schema and its format, as Rust reads them."""
+def _text_shape(schema: Schema) -> StringShape:
+    """Return the pattern and the format of a schema, with the length that they leave to say."""
     if schema.keys().isdisjoint(_PATTERNS):
-        return []
+        return StringShape()
+    own = {keyword: value for keyword, value in schema.items() if keyword in STRING_KEYWORDS}
     try:
-        shape = string_shape(
-            {keyword: schema[keyword] for keyword in _PATTERNS if keyword in schema}, ROOT
-        )
+        return string_shape(own, ROOT).joined
     except UnheldKeywordError:
-        return []  # unreachable: this place was checked before
+        return StringShape()  # unreachable: this place was checked before
+
+
+def _anchored(shape: StringShape) -> list[str]:
+    """Return the patterns of a shape, as Rust reads them."""
     return [f"^(?:{rust_regex(regex)})$" for regex in shape.patterns]
 
 
 def _anchor_pattern(source: str) -> str:
-    found = _patterns({"pattern": source})
+    found = _anchored(_text_shape({"pattern": source}))
     return found[0] if found else source
 
 

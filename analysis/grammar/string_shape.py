@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from math import inf
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -77,14 +78,14 @@ _OCTET = r"(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}"
 _WORD = f"{_HEX}{{1,4}}"
 _LAST_TWO = f"({_WORD}:{_WORD}|{_IPV4})"
+# The last two words follow a group of all that may stand before them: written behind each of these,
+# they double the time in which an engine reads the pattern.
 _IPV6 = (
-    f"(({_WORD}:){{6}}{_LAST_TWO}|::({_WORD}:){{5}}{_LAST_TWO}"
-    f"|({_WORD})?::({_WORD}:){{4}}{_LAST_TWO}"
+    f"((({_WORD}:){{6}}|::({_WORD}:){{5}}|({_WORD})?::({_WORD}:){{4}}"
     + "".join(
-        f"|(({_WORD}:){{0,{before}}}{_WORD})?::({_WORD}:){{{4 - before}}}{_LAST_TWO}"
-        for before in range(1, 5)
+        f"|(({_WORD}:){{0,{before}}}{_WORD})?::({_WORD}:){{{4 - before}}}" for before in range(1, 5)
     )
-    + f"|(({_WORD}:){{0,5}}{_WORD})?::{_WORD}|(({_WORD}:){{0,6}}{_WORD})?::)"
+    + f"){_LAST_TWO}|(({_WORD}:){{0,5}}{_WORD})?::{_WORD}|(({_WORD}:){{0,6}}{_WORD})?::)"
 )
 
 _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
@@ -184,11 +185,15 @@ class StringShape(Struct, frozen=True):
     @property
     def regexes(self) -> tuple[Regex, ...]:
         """All of it as expressions, each of which has to match the whole text."""
-        # A pattern that is long enough as it is needs no other beside it.
-        least = max(map(shortest_match, self.patterns), default=0)
-        if self.least <= least and self.most is None:
-            return self.patterns
-        return (*self.patterns, RegexRepeat(ANY_TEXT.item, self.least, self.most))
+        joined = self.joined
+        if joined.least == 0 and joined.most is None:
+            return joined.patterns
+        return (*joined.patterns, RegexRepeat(ANY_TEXT.item, joined.least, joined.most))
+
+    @property
+    def joined(self) -> StringShape:
+        """The same in fewer parts: rows joined, without lengths that the patterns have anyway."""
+        return _joined_shape(self) if self.patterns else self
 
     def may_hold(self, text: str) -> bool:
         """Return whether a text of this shape may hold another one; False only if none does."""
@@ -245,6 +250,28 @@ class StringShape(Struct, frozen=True):
             return None
         parts[open_ones[0]] = RegexRepeat(part.item, fewest, min(upper) if upper else None)
         return RegexSequence(tuple(parts))
+
+
+_MOST_COMMON = 64
+"""Rows that two patterns have in common, beyond which both of them are shorter."""
+
+
+@lru_cache(maxsize=256)
+def _joined_shape(shape: StringShape) -> StringShape:
+    first, *others = shape.patterns
+    kept: list[Regex] = []
+    for other in others:
+        common_regex = intersect_rows(first, other)
+        # Without a common row, an engine has to see both to find that no text is left.
+        if common_regex is not None and 0 < len(common_regex.options) <= _MOST_COMMON:
+            first = choice_of_regexes(common_regex.options)
+        else:
+            kept.append(other)
+    patterns = (first, *kept)
+    longest = [length for length in map(longest_match, patterns) if length is not None]
+    least = 0 if shape.least <= max(map(shortest_match, patterns)) else shape.least
+    is_open = shape.most is None or min(longest, default=inf) <= shape.most
+    return replace(shape, patterns=patterns, least=least, most=None if is_open else shape.most)
 
 
 @lru_cache(maxsize=1024)
