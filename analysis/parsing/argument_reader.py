@@ -269,8 +269,15 @@ class ValueReader(ArgumentsAround):
             # If no other closer followed, this may be the closer after all.
             if not after.core or not (yield from behind_space(self.tape, after.units[0])):
                 return None
-        yield from self._take_units(after.units)
-        return (yield from self._take_key(key, row))
+        units = after.units
+        if row.keyed_close:
+            units = (*units, key, *TemplateLiteral.of(row.end).units)
+        # Take those of them that occur here, in order, and all whitespace.
+        for unit in () if take_row(self.tape, units) else units:
+            yield from skip_space(self.tape)
+            there = yield from take_text(self.tape, unit)
+            self.repaired = self.repaired or not there
+        return None
 
     def _open_value(
         self,
@@ -365,20 +372,6 @@ class ValueReader(ArgumentsAround):
                 return _CUT
         self.repaired = self.repaired or bool(row.after.strip())
         return None
-
-    def _take_key(self, key: str, row: EntryRow) -> Reading[ReadOutcome | None]:
-        """Take the key and the text after it if the entry ends with its key."""
-        if not row.keyed_close:
-            return None
-        yield from self._take_units((key, *TemplateLiteral.of(row.end).units))
-        return None
-
-    def _take_units(self, units: Sequence[str]) -> Reading[None]:
-        """Take those of the texts that occur here, in order, and all whitespace."""
-        for unit in () if take_row(self.tape, units) else units:
-            yield from skip_space(self.tape)
-            there = yield from take_text(self.tape, unit)
-            self.repaired = self.repaired or not there
 
 
 def _escapes_as_python(arguments: ArgumentFormat) -> bool:

@@ -2,9 +2,8 @@
 
     <calls>CALL, CALL</calls>  ->  `_opens`, then per call `_call` and `_another`, then `_close`
 
-`read_call` reads one call as a row or as a JSON object. Models forget closers and openers, repeat
-them, put calls in code fences and write them in the form of OpenAI's messages: each has its method
-here.
+A call is read as a row or as a JSON object. Models forget closers and openers, repeat them, put
+calls in code fences and write them in the form of OpenAI's messages: each has its method here.
 
 Owed to `StreamParser`: a call that cannot be read becomes content only if none of its arguments
 were passed on; otherwise it stays a call, with a status of its own.
@@ -70,7 +69,7 @@ from .text_lookahead import (
     take_text,
 )
 from .text_tape import Reading, SpanKind, TextHold, TextTape
-from .turn_nodes import ArgumentList, CallSection, JsonCall, RowCall, TurnTree
+from .turn_nodes import ArgumentList, CallSection, JsonCall, TurnTree
 from .turn_request import IdentityCache
 from .written_call import WrittenCall
 
@@ -80,22 +79,6 @@ if TYPE_CHECKING:
 _CUT, _CLOSED = CallEnd.CUT, CallEnd.CLOSED
 _MARKUP, _JUNK = SpanKind.MARKUP, SpanKind.JUNK
 _CALLS_PART, _CALLS, _END = TurnPart.CALLS, StopMark.CALLS, StopMark.END
-
-
-def read_call(
-    tape: TextTape,
-    call: RowCall | JsonCall,
-    around: CallSurroundings,
-    collector: MessageCollector,
-    begun: tuple[str, str] | None,
-) -> Reading[CallEnd]:
-    """Read one call from its opening literal to its close, as a row or as a JSON object.
-
-    If it has `begun`, with a name and an id, it is read from its arguments on.
-    """
-    if isinstance(call, JsonCall):
-        return JsonReader(tape, call, around, collector).read(begun)
-    return RowReader(tape, call, around, collector).read(begun)
 
 
 class _Unread(Enum):
@@ -262,16 +245,13 @@ class SectionReader:
         self._turn_ends, self._joints = texts.turn_ends, texts.joints
         self._next_space = len(texts.next_call) - len(texts.next_call.lstrip())
         self._many, self._encloses = section.limit is CallLimit.MANY, section.open.is_marked
+        self.opener = next((literal.trigger for literal in call_opens(section)), "")
+        """The text with which the format opens calls, or empty if none tells them from content."""
         self._prepared = False
         self._written: WrittenCall | None = None
         """The reader of calls that are as the template writes them, if the format has one."""
         self._next_call: tuple[str, TextHold] | None = None
         """The text up to the name of the next call, and the wait for that call's closer."""
-
-    @cached_property
-    def opener(self) -> str:
-        """The text with which the format opens calls, or empty if none tells them from content."""
-        return next((literal.trigger for literal in call_opens(self.section)), "")
 
     def _prepare(self) -> None:
         """Make what only outputs with calls need."""
@@ -640,9 +620,12 @@ class SectionReader:
         self, tape: TextTape, collector: MessageCollector, around: CallSurroundings
     ) -> Reading[CallEnd]:
         """Return the reader of a call that is long, or that departs from the template."""
+        call = self.section.call
         # A long call begins as the template writes it, too: only its arguments need the reader.
         begun = None if self._written is None else self._written.begin(tape)
-        return read_call(tape, self.section.call, around, collector, begun)
+        if isinstance(call, JsonCall):
+            return JsonReader(tape, call, around, collector).read(begun)
+        return RowReader(tape, call, around, collector).read(begun)
 
     def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:
         """Judge the last closed call: swallowed arguments first, then missing markup."""

@@ -319,10 +319,6 @@ class TextTape:
     def feed(self, text: str) -> None:
         """Add text at the end; text that was taken is dropped."""
         at = self.at
-        # Nothing was taken since the last piece, so nothing can be dropped.
-        if not at:
-            self.text += text
-            return
         self.offset += at
         self.text = text if at == len(self.text) else self.text[at:] + text
         self.at = 0
