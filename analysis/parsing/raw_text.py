@@ -653,10 +653,12 @@ class RawReader:
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
         """Return the meaning of a marker without a closer before it."""
         around = self.around
+        stop = yield from TextLookahead(around.tape, start).among(around.stops)
         ahead = TextLookahead(around.tape, start)
         for opening in around.openings:
             core = opening.core
-            if core and core not in around.stops and (yield from ahead.text(core)):
+            # A sign such as `<` may also begin the closer of the call.
+            if len(core) > len(stop or "") and (yield from ahead.text(core)):
                 key = yield from self._next_key(ahead)
                 # Without a key after it, the opening is a word of the text.
                 if key is None:
