@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
-from itertools import compress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -534,18 +533,21 @@ class SectionReader:
         texts = [text[start:] for start in starts]
         # Text may follow the last marker of a call if only markup leads to its name.
         ends = (text.rfind(mark) + len(mark) for mark in self.recovery.markers if mark in text)
-        closed = text[: 0 if "`" in text else max(ends, default=0)]
-        leads = (text[text.rfind("\n", 0, start) + 1 : start] for start in starts)
-        marked = (
-            self.recovery.is_markup(lead) or self.recovery.nearly_opens(lead) for lead in leads
-        )
-        texts += [closed[start:] for start in compress(starts, marked)]
+        closed = text[: max(ends, default=0)]
+        # Behind a backtick it may be quoted.
+        unquoted = (start for start in starts if "`" not in text[:start])
+        texts += [closed[start:] for start in unquoted if self._is_opened(text[:start])]
         found = (self.recovery.find(text, collector.schemas) for text in texts)
         whole = any(call is not None and not call.guessed for call in found)
         # A call whose opener and name are misspelled still ends with a bracket and its closer.
         if whole or self.recovery.ends_call(text.rstrip()):
             collector.status = Status.MALFORMED
             collector.attempted(collector.broken_at, tape.position, Status.MALFORMED)
+
+    def _is_opened(self, text: str) -> bool:
+        """Return whether the last line of a text before a name is an opener, perhaps misspelled."""
+        line = text.rpartition("\n")[2]
+        return self.recovery.is_markup(line) or self.recovery.nearly_opens(line)
 
     def _holds_call(self, noise: str) -> bool:
         """Return whether a text contains a closer of a call or a marker around its arguments."""
