@@ -62,6 +62,7 @@ from .text_lookahead import (
 from .text_tape import Reading, SpanKind, TextTape
 from .turn_request import IdentityCache
 from .value_decoding import (
+    ANY_KIND,
     STRING_ONLY,
     EntryRow,
     UnreadableValueError,
@@ -88,7 +89,6 @@ _MARKUP, _ARGUMENTS = SpanKind.MARKUP, SpanKind.ARGUMENTS
 
 
 _CONTAINERS = frozenset({"array", "object"})
-_ANY = frozenset({"null", "boolean", "integer", "number", "array", "object", "string"})
 
 
 class ValueReader(ArgumentsAround):
@@ -145,7 +145,7 @@ class ValueReader(ArgumentsAround):
             if (yield from take_text(self.tape, quote)):
                 return (yield from self._raw_value(key, row, schema, STRING_ONLY, quoted=True))
             # A string would have its quote here, so the value has another type.
-            types = (types or _ANY) - STRING_ONLY
+            types = (types or ANY_KIND) - STRING_ONLY
         # Only a reader that looks ahead finds the end before an entry without a marker.
         by_entry = not quote and bool(self.texts.leads)
         if not row.after.strip() and types != STRING_ONLY and not by_entry:
@@ -516,16 +516,18 @@ class EntryReader:
         tape, texts = self.tape, self.values.texts
         while True:
             broken = texts.broken_closer.match(tape.text, tape.at)
-            if broken is None or broken.end() - tape.at > LONGEST_WORD:
+            size = 0 if broken is None else broken.end() - tape.at
+            if broken is None or size > LONGEST_WORD:
                 return False
             if tape.closed or broken.end() < len(tape.text):
                 break
             yield
-        ahead = TextLookahead(tape, tape.offset + broken.end())
+        ahead = TextLookahead(tape, tape.position + size)
+        # While it waits, the tape drops what was taken, so that offsets in its text change.
         yield from ahead.space()
         if (yield from ahead.among((*texts.stops, *filter(None, texts.begin)))) is None:
             return False
-        tape.take(broken.end() - tape.at, _MARKUP)
+        tape.take(size, _MARKUP)
         self.values.repaired = True
         return True
 

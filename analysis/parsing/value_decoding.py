@@ -55,6 +55,7 @@ _NUMBER = lazy_pattern(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
 
 STRING_ONLY = frozenset({"string"})
 """The types of a value that a schema declares as a string and nothing else."""
+ANY_KIND = frozenset(map(str, JsonType))
 
 
 class UnreadableValueError(Exception):

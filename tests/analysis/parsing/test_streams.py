@@ -349,6 +349,16 @@ def test_closer_lookalike_parses_alike_for_every_chunking(closer: str) -> None:
     assert found.message.content is parser.parse(text).content is None
 
 
+def test_broken_closer_after_a_value_parses_alike_for_every_chunking() -> None:
+    text = "!run update_record\n  - active: true\n!rue\n!end\n\n\n"
+    parser = analysis_of("novel-indented-lines").parser(TOOLS)
+    expected = parser.parse(text)
+    assert [call.arguments for call in expected.tool_calls] == ['{"active": true}']
+    for size in range(1, len(text)):
+        pieces = [text[at : at + size] for at in range(0, len(text), size)]
+        assert streamed(parser, pieces).message == expected
+
+
 def test_marker_in_a_long_value_does_not_cut_it() -> None:
     analysis = analysis_of(TAGGED)
     parser = analysis.parser(TOOLS, prompt=analysis.format.header)
