@@ -246,24 +246,13 @@ class ValueReader(ArgumentsAround):
             self.wide and self.tape.text.startswith("\r", self.tape.at)
         )
         text = "".join(reader.pieces)
-        values = self.arguments.values
         if backslashed and (unescaped := python_text(text, string.open.strip())) is not None:
             # The template escapes nothing, and a model that does escape uses Python's escapes.
             text, self.repaired = unescaped, True
         if streams:
             self.emit(in_json(text) + '"')
         else:
-            value = raw_value_json(text, schema, types, values, quoted=quoted)
-            if value.json[0] == '"' and "string" not in (types or STRING_ONLY):
-                # The entry states that its value is not a string, e.g. with `string="false"`, or a
-                # closer that is misspelled did not end it before other markup.
-                marked = len(self.rows) > 1 or any(mark in text for mark in self.texts.marks)
-                self.repaired = self.repaired or marked
-            # Or its elements cannot be read, so that their markup is left in a string.
-            spoiled = holds and begins_as_elements(text, values)
-            guessed = spoiled and value.json.startswith('"')
-            self.repaired = self.repaired or guessed or not value.own
-            self.emit(value.json)
+            self.emit(self._raw_json(text, schema, types, holds=holds, quoted=quoted))
         if ended is _REPAIRED:
             self.repaired = True
             # If no other closer followed, this may be the closer after all.
@@ -278,6 +267,29 @@ class ValueReader(ArgumentsAround):
             there = yield from take_text(self.tape, unit)
             self.repaired = self.repaired or not there
         return None
+
+    def _raw_json(
+        self,
+        text: str,
+        schema: SchemaPart,
+        types: frozenset[str] | None,
+        *,
+        holds: bool,
+        quoted: bool,
+    ) -> str:
+        """Decode the raw text of a value that may be of other types than string."""
+        values = self.arguments.values
+        value = raw_value_json(text, schema, types, values, quoted=quoted)
+        is_string = value.json[0] == '"'
+        # Its elements cannot be read, so that their markup is left in a string.
+        guessed = holds and is_string and begins_as_elements(text, values)
+        if is_string and "string" not in (types or STRING_ONLY):
+            # The entry states that its value is not a string, e.g. with `string="false"`, or a
+            # closer that is misspelled did not end it before other markup.
+            marked = len(self.rows) > 1 or any(mark in text for mark in self.texts.marks)
+            guessed = guessed or marked
+        self.repaired = self.repaired or guessed or not value.own
+        return value.json
 
     def _open_value(
         self,

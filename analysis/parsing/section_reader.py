@@ -256,7 +256,7 @@ class SectionReader:
         """Make what only outputs with calls need."""
         # A cached property would slow all other attributes.
         self._prepared = True
-        written = self._written = WrittenCall.of(self.section.call, self._around)
+        written = self._written = WrittenCall.of(self.section, self._around)
         opening = self._texts.next_call
         hold = None if written is None else written.hold(opening)
         self._next_call = None if hold is None else (opening, hold)
@@ -577,11 +577,13 @@ class SectionReader:
         collector.muted = surplus
         around = self._listed if opened and section.close.core else self._around
         written, ended = self._written, _CLOSED
+        if written is not None and written.enclosed and (bare or not (first or opened)):
+            written = None
         # One wait for the closer in place of one for each token.
-        if written is not None and written.holds(tape):
+        while written is not None and written.holds(tape):
             yield
         if written is None or not written.take(tape, collector):
-            ended = yield from self._read_stepwise(tape, collector, around)
+            ended = yield from self._read_stepwise(tape, collector, around, written)
         elif written.space:
             yield from skip_written(tape, written.space)
         collector.muted = False
@@ -619,12 +621,16 @@ class SectionReader:
         return unread if unread is _Unread.RECOVERED else False
 
     def _read_stepwise(
-        self, tape: TextTape, collector: MessageCollector, around: CallSurroundings
+        self,
+        tape: TextTape,
+        collector: MessageCollector,
+        around: CallSurroundings,
+        written: WrittenCall | None,
     ) -> Reading[CallEnd]:
         """Return the reader of a call that is long, or that departs from the template."""
         call = self.section.call
         # A long call begins as the template writes it, too: only its arguments need the reader.
-        begun = None if self._written is None else self._written.begin(tape)
+        begun = None if written is None else written.begin(tape)
         if isinstance(call, JsonCall):
             return JsonReader(tape, call, around, collector).read(begun)
         return RowReader(tape, call, around, collector).read(begun)

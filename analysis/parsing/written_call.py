@@ -15,15 +15,32 @@ from typing import TypeAlias
 
 from autoparser.analysis.core.call_format import ArgumentFormat
 from autoparser.analysis.core.call_notation import NamingId, RowSlot
+from autoparser.analysis.core.json_types import JsonType
+from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.text_alignment import TemplateLiteral
 
 from .call_ends import CallSurroundings
 from .message_collector import MessageCollector
-from .raw_text import ArgumentTexts, value_ends
+from .raw_text import LONGEST_WORD, ArgumentTexts, raw_value_json, value_ends
 from .text_tape import Part, SpanKind, TextHold, TextTape
-from .turn_nodes import ArgumentList, FreeText, FunctionName, JsonCall, RowCall, RowItem, SingleWord
+from .turn_nodes import (
+    ArgumentList,
+    CallSection,
+    FreeText,
+    FunctionName,
+    JsonCall,
+    RowItem,
+    SingleWord,
+)
 from .turn_request import CallSchemas
-from .value_decoding import JSON_DECODER, STRING_ONLY, entry_rows, repeats_key
+from .value_decoding import (
+    ANY_KIND,
+    JSON_DECODER,
+    STRING_ONLY,
+    EntryRow,
+    entry_rows,
+    repeats_key,
+)
 
 _Finder: TypeAlias = Callable[[str, int, CallSchemas, str, list[Part]], "tuple[str, int] | None"]
 """Finds the arguments at an offset of a text, by the schema of the tool of a name; returns them as
@@ -44,10 +61,12 @@ class WrittenCall:
         opening: re.Pattern[str],
         offered: frozenset[str],
         naming: NamingId | None,
+        follows: _NextCall | None,
     ) -> None:
         """Store the `row` up to its arguments, the search for these, and the closer.
 
-        `opening` matches where arguments begin that are sure to be read as such.
+        `opening` matches where arguments begin that are sure to be read as such. A closer that is
+        no marker counts only before what `follows` it.
         """
         self._head = re.compile("".join(_patterns(row)))
         # Some rows hold several words, such as an index, and no id.
@@ -59,13 +78,16 @@ class WrittenCall:
         """The closer, and the whitespace that the template writes behind it."""
         self._arguments, self._offered = arguments, offered
         self._opening = opening
-        self._naming = naming
+        self._naming, self._follows = naming, follows
+        self.enclosed = follows is not None
+        """Whether it reads calls only in the list that a marker has opened."""
         self._named: dict[str, str] = {}
         """Names by the ids that hold them; models count their calls, so that few ids differ."""
 
     @classmethod
-    def of(cls, call: RowCall | JsonCall, around: CallSurroundings) -> WrittenCall | None:
-        """Return the reader of a format's calls, or None if no marker closes them."""
+    def of(cls, section: CallSection, around: CallSurroundings) -> WrittenCall | None:
+        """Return the reader of a format's calls, or None if no marker closes them or their list."""
+        call = section.call
         # As the readers take it: where models may change words, its literals are cut there.
         row = _json_row(call) if isinstance(call, JsonCall) else call.loose_row or call.row
         at = next((at for at, item in enumerate(row) if isinstance(item, ArgumentList)), -1)
@@ -75,7 +97,14 @@ class WrittenCall:
         item, close = row[at], row[-1]
         if not isinstance(item, ArgumentList) or not isinstance(close, TemplateLiteral):
             return None
-        if not close.markers or not isinstance(row[0], TemplateLiteral):
+        follows: _NextCall | None = None
+        if not close.markers:
+            if not isinstance(row[0], FunctionName) or (at, len(close.text)) != (2, 1):
+                return None
+            if not (section.open.is_marked and section.close.markers and section.separator.text):
+                return None
+            follows = _NextCall(close.core, section, row)
+        elif not isinstance(row[0], TemplateLiteral):
             return None
         naming = None if isinstance(call, JsonCall) else call.naming
         may_be_empty = isinstance(call, JsonCall) or call.empty_row in (None, call.row)
@@ -88,16 +117,23 @@ class WrittenCall:
         # A single brace may begin a repeated marker.
         opening = r"\{\s*[\"'}]"
         if not item.arguments.is_object:
-            before = TemplateLiteral.of(entry_rows(item.arguments)[0].before)
-            opening = rf"\s*{re.escape(before.core)}"
-        return cls(row[:at], close, finder, re.compile(opening), around.offered, naming)
+            entry = entry_rows(item.arguments)[0]
+            # Without a text before keys, only a whole one shows that an entry begins.
+            key = "" if entry.before.strip() else f"{_KEY}{re.escape(entry.middle)}"
+            opening = rf"\s*{re.escape(TemplateLiteral.of(entry.before).core)}{key}"
+        return cls(row[:at], close, finder, re.compile(opening), around.offered, naming, follows)
 
     def holds(self, tape: TextTape) -> bool:
         """Hold the text unless the closer, or all that it may be waited for, is there already."""
-        core, at, text = self._core, tape.at, tape.text
-        if tape.closed or len(text) - at >= _HELD or text.find(core, at) >= 0:
+        core, at, text, follows = self._core, tape.at, tape.text, self._follows
+        if tape.closed or len(text) - at >= _HELD:
             return False
-        tape.hold_for(core, _HELD)
+        if text.find(core, at) < 0:
+            tape.hold_for(core, _HELD)
+        elif follows is not None and follows.begun.fullmatch(text, at):
+            tape.waits_within(follows.begun)
+        else:
+            return False
         return True
 
     def hold(self, opening: str) -> TextHold | None:
@@ -160,6 +196,10 @@ class WrittenCall:
         # Other text before the closer is a departure, which the readers that forgive decide about.
         if start < 0 or text[end:start].strip():
             return False
+        if self._follows is not None:
+            behind = self._follows.match(text, start)
+            if behind is None or (behind[1] or name) not in self._offered:
+                return False
         tape.take_parts(parts, start + len(core))
         collector.whole_call(name, arguments, call_id)
         return True
@@ -169,6 +209,7 @@ _HELD = 192
 """Characters of a call within which its closer has to come: a client waits no longer for the
 beginning of a call."""
 _MOST_NAMED = 64
+_KEY = "[\\w.-]+"
 _WORD = "[^\\s{}\\[\\]<>\"']{1,256}?"
 
 
@@ -250,7 +291,7 @@ def _entry_finder(
     texts = ArgumentTexts.of(arguments, around.argument_stops([close.first]), close.before)
     values = texts.written
     if values is None or texts.entry_head is None:
-        return None
+        return _scalar_finder(arguments, close, texts, may_be_empty=may_be_empty)
     after, entry = values.after, texts.entry_head.pattern
     ends, space, size = value_ends(texts, after), after.before, len(after.core)
     # The empty group is where the value begins.
@@ -289,3 +330,128 @@ def _entry_finder(
         return ("{" + ", ".join(found.values()) + "}", at) if found or may_be_empty else None
 
     return find
+
+
+def _scalar_finder(
+    arguments: ArgumentFormat, close: TemplateLiteral, texts: ArgumentTexts, *, may_be_empty: bool
+) -> _Finder | None:
+    """Return the search for entries whose values are scalars, by the row of each type.
+
+        city:<q>Oslo<q>,days:3   ->  {"city": "Oslo", "days": 3}
+        city='Oslo', days=3      ->  the same
+
+    A container, and a string with the sign of a marker in it, is left to the readers.
+    """
+    key, values, separator = arguments.members.key, arguments.values, texts.separator.text
+    if key.escape is not StringEscape.VERBATIM or key.open or key.guard or not separator:
+        return None
+    rows = [_scalar_row(row, arguments, texts) for row in texts.rows]
+    signed = texts.separator.core or all(row.before.strip() for row in texts.rows)
+    if len(rows) > _FLAGGED or not (signed and all(rows)):
+        return None
+    closed = re.escape(close.before + close.core)
+    entry = re.compile(f"(?:{'|'.join(rows)})(?:(?={closed})|({re.escape(separator)}))").match
+    middles = [row.middle for row in texts.rows]
+    sizes = [len(_string_end(row, values.string).core) for row in texts.rows]
+    flags = [frozenset(map(str, row.kinds)) if len(rows) > 1 else None for row in texts.rows]
+    is_json = values.string.escape is StringEscape.JSON
+    # The quotes of JSON are part of the arguments, others are markup.
+    quote = len(values.string.open) if is_json else 0
+    words = {values.true: "true", values.false: "false", values.null: "null"}
+
+    def find(
+        text: str, at: int, schemas: CallSchemas, name: str, parts: list[Part]
+    ) -> tuple[str, int] | None:
+        schema = schemas.of(name)
+        found: dict[str, str] = {}
+        more = True
+        while more and (match := entry(text, at)) is not None:
+            (_, at), *groups, (more_at, _) = match.regs
+            row = 0 if groups[0][0] >= 0 else 1
+            (key_at, key_end), (begin, _), bare = groups[3 * row : 3 * row + 3]
+            member, more, middle = text[key_at:key_end], more_at >= 0, middles[row]
+            # A key may hold the text that ends keys, and a string what looks like an entry.
+            if member not in schema.names or member in found or middle in "".join(schema.names):
+                return None
+            if begin >= 0:
+                stop = (more_at if more else at) - sizes[row]
+                value = text[begin:stop]
+                if separator in value and middle in value:
+                    return None
+                written = encode_basestring(value)
+                begin, stop = begin - quote, stop + quote
+            else:
+                begin, stop = bare
+                value = text[begin:stop]
+                if is_json:
+                    written = words.get(value, value)
+                else:
+                    part = schema.member(member)
+                    kinds = flags[row] or (part.kinds or ANY_KIND) - STRING_ONLY
+                    read = raw_value_json(value, part, kinds, values, quoted=False)
+                    if not read.own:
+                        return None
+                    written = read.json
+            found[member] = f'"{member}": {written}'
+            parts += ((key_at, key_end, _ARGUMENTS), (begin, stop, _ARGUMENTS))
+        whole = not more if found else may_be_empty
+        return ("{" + ", ".join(found.values()) + "}", at) if whole else None
+
+    return find
+
+
+_FLAGGED = 2
+"""Rows of a format with a flag in each entry: one of strings, one of other values."""
+
+
+def _string_end(row: EntryRow, string: StringText) -> TemplateLiteral:
+    return TemplateLiteral.of(string.close + row.after)
+
+
+def _scalar_row(row: EntryRow, arguments: ArgumentFormat, texts: ArgumentTexts) -> str:
+    """Return the pattern of an entry: its key, where a string begins, and another scalar.
+
+    Empty if only a reader can find its end.
+    """
+    values, string = arguments.values, arguments.values.string
+    end = _string_end(row, string)
+    flagged = len(texts.rows) > 1
+    quoted = not flagged and bool(string.open)
+    if row.keyed_close or row.quote or string.guard or not (row.middle.strip() and end.core):
+        return ""
+    # Whitespace at an edge may be a model's, and another quote may stand in a string.
+    edges = TemplateLiteral.of(row.before).after + TemplateLiteral.of(row.middle).before
+    if edges or end.before or end.after or not (end.is_marked or string.close in ("'", '"')):
+        return ""
+    if not quoted and (not flagged or (JsonType.STRING in row.kinds and len(row.kinds) > 1)):
+        return ""
+    words = "|".join(map(re.escape, (values.true, values.false, values.null)))
+    scalar = rf"(-?(?:0|[1-9]\d*)(?:\.\d+)?|{words}){re.escape(row.after)}"
+    if string.escape is StringEscape.JSON:
+        text = rf'()[^"\\\x00-\x1f]*+{re.escape(end.core)}'
+    elif string.escape is StringEscape.VERBATIM:
+        backslashed = string.close in ("'", '"')
+        stops = texts.of_value("", end, "", (), backslashed=backslashed, entries=False).stops
+        text = f"(){stops.up_to(end.core).pattern}"
+    else:
+        return ""
+    text = re.escape(string.open) + text
+    if flagged:
+        # Both groups, whichever of them the row's types need.
+        text, scalar = (text, "((?!))") if JsonType.STRING in row.kinds else ("((?!))", scalar)
+    return f"{re.escape(row.before)}({_KEY}){re.escape(row.middle)}(?:{text}|{scalar})"
+
+
+class _NextCall:
+    """The text behind a call that no marker closes: the next call of a list, or the list's end."""
+
+    def __init__(self, close: str, section: CallSection, row: Sequence[RowItem]) -> None:
+        """Compile the patterns: of that text, and of a call whose next text is not whole yet."""
+        separator, end = section.separator.text, section.close.before + section.close.core
+        opening = next(item.text for item in row[1:] if isinstance(item, TemplateLiteral))
+        named = f"{re.escape(separator)}({_KEY}){re.escape(opening)}"
+        self.match = re.compile(f"{re.escape(close)}(?:{named}|{re.escape(end)})").match
+        fronts = {text[:size] for text in (separator, end) for size in range(len(text))}
+        begun = "|".join(map(re.escape, sorted(fronts)))
+        begun += rf"|{re.escape(separator)}[\w.-]{{0,{LONGEST_WORD}}}"
+        self.begun = re.compile(rf"[^{re.escape(close)}]*+{re.escape(close)}(?:{begun})")
