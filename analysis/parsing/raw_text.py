@@ -222,8 +222,8 @@ class ArgumentTexts:
                 more, missing = differing_parts(lead, wanted)
                 # A letter behind the opener begins a longer key.
                 longer = lead.startswith(wanted) and _KEY_SIGN.match(more)
-                whole = longer or (text.endswith(core) and lead == wanted)
-                if closed and not whole and (not more or max(len(more), len(missing)) <= 1):
+                written = longer or (text.endswith(core) and lead == wanted)
+                if closed and not written and (not more or max(len(more), len(missing)) <= 1):
                     return True
             elif self.separator.core and self._closer and not core:
                 value, _, behind = text.rpartition(self._closer)
