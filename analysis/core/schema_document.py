@@ -21,7 +21,7 @@ from autoparser.lazy_names import lazy_pattern
 from .conversation import Json
 from .json_types import JsonType
 from .schema_errors import SchemaError, pointer_below
-from .schema_keywords import BY_NAME, VALUES, Schema, keys_within
+from .schema_keywords import BY_NAME, VALUES, Schema, keys_within, may_have_key
 
 if TYPE_CHECKING:
     from referencing import Specification
@@ -265,9 +265,9 @@ class SchemaDocument(Struct, frozen=True, dict=True):
     @classmethod
     def of(cls, schema: Json) -> SchemaDocument:
         """Read a schema that may refer to itself by pointers, anchors and ids."""
-        keys = keys_within(schema)
-        root = schema if keys.isdisjoint(REFERRING) else with_pointers(schema)
-        return cls(root, refers="$ref" in keys)
+        if not may_have_key(schema, REFERRING):
+            return cls(schema, refers=False)
+        return cls(with_pointers(schema), refers="$ref" in keys_within(schema))
 
     def resolve(self, reference: str, pointer: str = "") -> tuple[Json, str]:
         """Follow a ``$ref`` that stands in the schema at `pointer`: the schema and its pointer.

@@ -16,6 +16,8 @@ from itertools import product
 from math import prod
 from typing import TypeAlias, TypeGuard
 
+from msgspec.json import decode, encode
+
 from .conversation import Json
 
 Schema: TypeAlias = dict[str, Json]
@@ -64,26 +66,38 @@ def without_keywords(schema: Schema, *keywords: str) -> Schema:
 
 def copied_json(value: Json) -> Json:
     """Return a copy of a value, its objects and lists included."""
+    try:
+        copied: Json = decode(encode(value))
+    except (TypeError, ValueError, RecursionError):
+        return _copied_parts(value)
+    # Some values are written as others, such as a NaN as null.
+    return copied if copied == value else _copied_parts(value)
+
+
+def _copied_parts(value: Json) -> Json:
     if isinstance(value, dict):
-        return {
-            key: copied_json(inner) if isinstance(inner, _CONTAINERS) else inner
-            for key, inner in value.items()
-        }
-    return [*map(copied_json, value)] if isinstance(value, list) else value
+        return {key: _copied_parts(inner) for key, inner in value.items()}
+    return [*map(_copied_parts, value)] if isinstance(value, list) else value
 
 
-def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
+def map_schemas(
+    schema: Json,
+    change: Callable[[Schema], Json],
+    *,
+    keeps: Callable[[Schema], bool] = lambda _: False,
+) -> Json:
     """Return a schema in which every schema is changed, inner ones first.
 
-    Unknown keywords are traversed as well, since a reference may lead there.
+    Unknown keywords are traversed as well, since a reference may lead there. `keeps` is whether a
+    schema stays as it is, with all that is in it.
     """
     if isinstance(schema, list):
-        return [map_schemas(inner, change) for inner in schema]
-    if not isinstance(schema, dict):
+        return [map_schemas(inner, change, keeps=keeps) for inner in schema]
+    if not isinstance(schema, dict) or keeps(schema):
         return schema
     return change(
         {
-            keyword: _map_keyword(keyword, value, change)
+            keyword: _map_keyword(keyword, value, change, keeps)
             if isinstance(value, _CONTAINERS)
             else value
             for keyword, value in schema.items()
@@ -91,17 +105,35 @@ def map_schemas(schema: Json, change: Callable[[Schema], Json]) -> Json:
     )
 
 
-def _map_keyword(keyword: str, value: Json, change: Callable[[Schema], Json]) -> Json:
+def _map_keyword(
+    keyword: str, value: Json, change: Callable[[Schema], Json], keeps: Callable[[Schema], bool]
+) -> Json:
     # An object in `default` or `enum` may look like a schema.
     if keyword in VALUES:
         return value
     if keyword in BY_NAME and isinstance(value, dict):
-        return {name: map_schemas(inner, change) for name, inner in value.items()}
-    return map_schemas(value, change)
+        return {name: map_schemas(inner, change, keeps=keeps) for name, inner in value.items()}
+    return map_schemas(value, change, keeps=keeps)
+
+
+def may_have_key(value: Json, keys: Iterable[str]) -> bool:
+    """Return whether one of some keys may be in a value; if not, it is certainly absent.
+
+    They are looked for in its text, where a key looks like a value, at a tenth of a walk's cost.
+    """
+    try:
+        text = repr(value)
+    except RecursionError:
+        # The walk below knows no depth.
+        return not keys_within(value).isdisjoint(keys)
+    for key in keys:  # noqa: SIM110 - a generator would be one more call a key
+        if repr(key) in text:
+            return True
+    return False
 
 
 def keys_within(value: Json) -> set[str]:
-    """Return all keys in a value, keywords or not, as a quick test that a keyword is absent."""
+    """Return all keys in a value, keywords or not."""
     found: set[str] = set()
     waiting: list[Json] = [value]
     # The list grows while it is walked, which replaces a recursion.
@@ -144,13 +176,12 @@ def with_simple_names(schema: Json) -> Json:
     members becomes an `anyOf`: exactly one of `[{"required": ["path"]}, {"required": ["id"]}]`
     holds if one of the members is present and the other absent.
     """
-    if keys_within(schema).isdisjoint(("propertyNames", "oneOf")):
-        return schema
     return map_schemas(
         schema,
         lambda part: _with_names_told_apart(
             without_keywords(part, "propertyNames") if _has_free_names(part) else part
         ),
+        keeps=lambda part: not may_have_key(part, ("propertyNames", "oneOf")),
     )
 
 

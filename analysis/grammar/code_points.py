@@ -33,12 +33,16 @@ class CodePoints(Struct, frozen=True):
     @classmethod
     def among(cls, characters: str) -> CodePoints:
         """Return the set of the characters of a text."""
+        if len(characters) == 1 and characters < "\ud800":
+            return cls(((ord(characters), ord(characters)),))
         return cls(_normal((ord(character), ord(character)) for character in characters))
 
     def __or__(self, other: CodePoints) -> CodePoints:
         return CodePoints(_normal([*self.ranges, *other.ranges]))
 
     def __and__(self, other: CodePoints) -> CodePoints:
+        if self.ranges == other.ranges:
+            return self
         found = [
             (max(first, start), min(last, end))
             for first, last in self.ranges

@@ -131,6 +131,8 @@ def _is_symbol(text: str) -> bool:
     return " " not in text and (text[-1].isalnum() or text[-1] in '">')
 
 
+_TABLES = ("lines", "terminals", "values", "rule_texts", "signs", "pattern_slices", "rules")
+"""What a writer has of the parts that it is made of."""
 _EDGES: Mapping[EdgeStrip, str] = {
     EdgeStrip.NOTHING: "",
     # After one line break is stripped, the text may still end with another.
@@ -238,12 +240,15 @@ class _LarkWriter:
         """Add the Lark of a part; parts share the names of equal rules and terminals."""
         made = partial(_LarkWriter, self.opaque, exact=self.exact, texts=self.texts)
         written = _PARTS.of((part,), self.exact, lambda: made().take_part(part))
-        for table in ("lines", "terminals", "values", "rule_texts", "signs", "pattern_slices"):
-            vars(self)[table].update(vars(written)[table])
-        self.rules.update(written.rules)
-        self.unsettled += written.unsettled
-        self.askers += [part.tool] * len(written.unsettled)
-        self.in_part += [(part.tool, error) for _, error in written.in_part]
+        own, others = vars(self), vars(written)
+        for table in _TABLES:
+            if others[table]:
+                own[table].update(others[table])
+        if written.unsettled:
+            self.unsettled += written.unsettled
+            self.askers += [part.tool] * len(written.unsettled)
+        if written.in_part:
+            self.in_part += [(part.tool, error) for _, error in written.in_part]
         self.edged |= written.edged
         self.plain &= written.plain
 

@@ -68,6 +68,7 @@ _CONTROLS = {"t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "0": "\0"}
 _HEXADECIMAL = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|u\{([0-9a-fA-F]{1,6})\}")
 _PAIR = re.compile(r"u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
+_COUNTERS = frozenset("*+?{")
 _GROUP_NAME = re.compile(r"\?<[A-Za-z_$][\w$]*")
 
 
@@ -137,6 +138,8 @@ class _RegexReader:
         return RegexRepeat(regex, least, most)
 
     def counts(self) -> tuple[int, int | None] | None:
+        if self.source[self.at : self.at + 1] not in _COUNTERS:
+            return None
         for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self.take(sign):
                 return counts

@@ -20,7 +20,6 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
-from itertools import compress
 from threading import Lock
 
 from msgspec import Struct
@@ -163,7 +162,7 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
     document = SchemaDocument.of(json.loads(source_text))
     unsettled: list[Json] = []
     refused: list[tuple[str, SchemaError]] = []
-    for schema, pointer in reachable_schemas(document):
+    for schema, pointer in reachable_schemas(document, skips=_stays):
         try:
             _hold(schema, pointer, document)
         except UnheldKeywordError as error:
@@ -172,14 +171,22 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
         if not is_plain(schema):
             unsettled.append(schema)
     raise_refused(refused)
-    text = _AS_JSON(map_schemas(document.root, _guidance_form))
-    written = [map_schemas(part, _guidance_form) for part in unsettled]
+    root, *written = (
+        map_schemas(part, _guidance_form, keeps=_stays) for part in (document.root, *unsettled)
+    )
+    text = _AS_JSON(root)
     # Without a length that its pattern has anyway, a part may be plain.
     unsettled = [part for part in written if not (isinstance(part, dict) and is_plain(part))]
     # A part with a reference means nothing without the rest of the schema.
     if any(reference for part in unsettled for reference in schema_references(part)):
         return GuidanceSchema(text, source_text, (text,))
     return GuidanceSchema(text, source_text, tuple(dict.fromkeys(map(_AS_JSON, unsettled))))
+
+
+def _stays(schema: Schema) -> bool:
+    """Return whether a schema is one for llguidance as it is, with all that is in it."""
+    words = plain_words(schema)
+    return words is not None and words.isdisjoint(_STAYS_NOT)
 
 
 def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) -> None:
@@ -190,17 +197,36 @@ def ensure_loaded(schemas: Sequence[GuidanceSchema], tools: Sequence[str] = ()) 
     """
     refused = schema_refusals([part for schema in schemas for part in schema.questions])
     # The refused part may be an optional member without a valid value, so check the whole schema.
-    asked = [not refused.keys().isdisjoint(schema.questions) for schema in schemas]
-    whole = schema_refusals([schema.text for schema in compress(schemas, asked)])
+    whole = {
+        schema.text: _undecided(schema, refused)
+        for schema in schemas
+        if not refused.keys().isdisjoint(schema.questions)
+    }
+    whole.update(schema_refusals([text for text, why in whole.items() if not why]))
     owners = tools or [""] * len(schemas)
     pairs = zip(owners, schemas, strict=True)
-    refusing = [(owner, schema) for owner, schema in pairs if schema.text in whole]
+    refusing = [(owner, schema) for owner, schema in pairs if whole.get(schema.text)]
     if refusing:
         own = dict.fromkeys(schema for owner, schema in refusing if owner == refusing[0][0])
         error, *others = (_refusal_error(schema, whole[schema.text]) for schema in own)
         error.more += tuple(also for other in others for also in (other, *other.more))
         error.tools = tuple(dict.fromkeys(owner for owner, _ in refusing if owner))
         raise error
+
+
+def _undecided(schema: GuidanceSchema, refused: Mapping[str, str]) -> str:
+    """Return the refusal of a text that llguidance gives up on; empty if the whole may still load.
+
+    It gives up in the same way on all that the text is a part of, unless another schema for the
+    same text excludes what it would try.
+    """
+    if any(f'"{keyword}"' in schema.text for keyword in IN_PLACE):
+        return ""
+    found = (refused.get(part, "") for part in schema.questions)
+    return next((why for why in found if why.startswith(_GIVES_UP)), "")
+
+
+_GIVES_UP = "Unable to determine if regex is empty"
 
 
 @lru_cache(maxsize=512)
@@ -235,7 +261,7 @@ def _refusal_error(refused: GuidanceSchema, refusal: str) -> SchemaError:
     if "Unsatisfiable" in refusal:
         return SchemaError("no value satisfies this schema", pointer=place)
     untold: list[UnheldKeywordError] = []
-    for schema, pointer in reachable_schemas(document):
+    for schema, pointer in reachable_schemas(document, skips=_stays):
         own = {keyword: schema[keyword] for keyword in _STRINGS if keyword in schema}
         why = "" if is_plain(own) else _refusal_of_text(own)
         # An optional member may be one that no value meets.
@@ -401,6 +427,7 @@ _MAY_BE_UNHELD = frozenset(_UNWRITABLE) | _REWRITTEN | STRING_KEYWORDS | _OPEN_B
 """Keywords of which some values cannot be held."""
 _LOOKED_AT = _GONE | _OPEN_BOUNDS
 """Keywords that do not stay as they are, or not everywhere."""
+_STAYS_NOT = _LOOKED_AT | {"minLength", "maxLength"}
 
 
 def _is_tuple(schema: Schema) -> bool:

@@ -26,7 +26,7 @@ from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import escape_text
 from autoparser.analysis.core.schema_document import ROOT, schemas_in, with_places
 from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
-from autoparser.analysis.core.schema_keywords import copied_json, keys_within
+from autoparser.analysis.core.schema_keywords import copied_json, may_have_key
 from autoparser.analysis.core.schema_loosened import (
     keyword_places,
     nearest_place,
@@ -310,12 +310,15 @@ def _loosenings(tool: str, places: Mapping[str, SchemaError]) -> tuple[Loosening
 
 def _by_place(schema: Json, errors: Iterable[SchemaError]) -> Mapping[str, SchemaError]:
     """Return the errors by their places; of several reasons for one keyword, the first."""
-    places: dict[str, SchemaError] = {}
+    found: dict[str, SchemaError] = {}
+    places: dict[str, list[str]] = {}
     for error in errors:
+        if error.keyword not in places:
+            places[error.keyword] = _places(schema, error.keyword)
         pointers = [at + error.pointer.removeprefix(ROOT) for at in _sources(schema, error)]
         for pointer in pointers or [error.pointer]:
-            places.setdefault(nearest_place(_places(schema, error.keyword), pointer), error)
-    return places
+            found.setdefault(nearest_place(places[error.keyword], pointer), error)
+    return found
 
 
 def _towards(schema: Json, errors: Sequence[SchemaError]) -> Json:
@@ -324,7 +327,7 @@ def _towards(schema: Json, errors: Sequence[SchemaError]) -> Json:
     The parts without these keywords were converted before.
     """
     # Schemas that references joined have only some of their places.
-    if "$ref" in keys_within(schema):
+    if may_have_key(schema, ("$ref",)):
         return with_places(schema)
     keywords = {error.keyword for error in errors}
     return with_places(schema, towards=[at for word in keywords for at in _places(schema, word)])

@@ -86,11 +86,14 @@ def survey_schema(document: SchemaDocument) -> None:
                 raise unwritable_keyword(keyword, pointer, "its scope depends on other schemas")
 
 
-def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
+def reachable_schemas(
+    document: SchemaDocument, *, skips: Callable[[Schema], bool] = lambda _: False
+) -> Iterator[tuple[Schema, str]]:
     """Return every schema that is an object and that the root leads to, with its pointer.
 
     Where it says where it stood before it was moved, that is its pointer. Each of them is
-    well-formed; raises SchemaError for the first one that is not.
+    well-formed; raises SchemaError for the first one that is not. `skips` is whether a well-formed
+    schema is left out, with all that is in it.
     """
     # A value from Python may contain NaN, lone surrogates or objects that JSON does not have.
     try:
@@ -106,6 +109,8 @@ def reachable_schemas(document: SchemaDocument) -> Iterator[tuple[Schema, str]]:
             continue
         seen.add(pointer)
         if isinstance(schema, dict):
+            if skips(schema):
+                continue
             place = schema_place(schema, pointer)
             keyword = malformed_keyword(schema)
             if keyword is not None:

@@ -200,6 +200,19 @@ def test_unsatisfiable_optional_part_is_accepted(questions: list[str]) -> None:
     assert len(questions) == 2
 
 
+def test_text_that_llguidance_gives_up_on_is_asked_about_alone(questions: list[str]) -> None:
+    pattern = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9][a-z0-9-]{0,61}[a-z0-9]$"
+    host: Json = {"type": "string", "pattern": pattern, "maxLength": 253}
+    members: Json = {"a": host, "b": {"type": "array", "items": host}}
+    schema: Json = {"type": "object", "properties": members}
+    with pytest.raises(UnheldKeywordError) as error:
+        ensure_loaded([guidance_schema(schema)])
+    places = [found.pointer for found in (error.value, *error.value.more)]
+    assert places == ["#/properties/a/maxLength", "#/properties/b/items/maxLength"]
+    # With its length and without it.
+    assert len(questions) == 2
+
+
 @pytest.mark.parametrize("schema", TABLES["contradictory"])
 def test_contradictory_schema_is_refused(schema: Json) -> None:
     with pytest.raises(SchemaError, match="no value satisfies"):
