@@ -161,7 +161,6 @@ class TurnStream(SearchingStream):
                     return []
             quote = lane.quote
             if quote is not None:
-                lane.raw.append(text)
                 text = quote(text)[1:-1]
             lane.append(text)
             kind = lane.delta
@@ -217,7 +216,6 @@ class TurnStream(SearchingStream):
         if not passed:
             return []
         if lane.quote is not None:
-            lane.raw.append(passed)
             passed = lane.quote(passed)[1:-1]
         lane.append(passed)
         kind = lane.delta

@@ -24,12 +24,14 @@ A reader of `<call>` waits until six characters are there:
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.json import Decoder
 
 Result = TypeVar("Result")
 
@@ -164,8 +166,6 @@ class TextLane:
         """The text that is held back."""
         self.joint = ""
         """The joint that the held text is the front of, if it is one."""
-        self.raw: list[str] = []
-        """The pieces that passed in quoted form, as they came."""
 
     def open(self, sink: LaneSink, held_text: str) -> None:
         """Let text pass from now on."""
@@ -272,15 +272,14 @@ class TextTape:
 
     def _count_passed(self, lane: TextLane) -> None:
         """Update offset and spans for the pieces that have passed since the last count."""
-        if lane.quote is None:
-            passed = lane.sink.pieces[lane.start :]
-            lane.start += len(passed)
-        else:
-            # A sink receives JSON-escaped text, but offsets count the model's characters.
-            passed, lane.raw = lane.raw, []
+        passed = lane.sink.pieces[lane.start :]
         if not passed:
             return
+        lane.start += len(passed)
         text = "".join(passed)
+        if lane.quote is not None:
+            # A sink receives JSON-escaped text, but offsets count the model's characters.
+            text = _unescaped(text)
         self.offset += len(text)
         self._spans[-1].end += len(text)
         if self._recorded is not None:
@@ -474,6 +473,19 @@ class TextTape:
     def cut(self) -> bool:
         """Whether the text ended before or inside the wanted text."""
         return self.closed and (not self.left() or self._short_at == self.position)
+
+
+def _unescaped(text: str) -> str:
+    """Return the string of an escaped text of JSON, without its quotes."""
+    quoted = f'"{text}"'
+    try:
+        return _DECODER.decode(quoted)
+    # Half of a surrogate pair, which is no character of its own.
+    except UnicodeEncodeError:
+        return str(json.loads(quoted))
+
+
+_DECODER = Decoder(str)
 
 
 def plain_sink(emit: Callable[[str], None]) -> LaneSink:
