@@ -195,6 +195,7 @@ _MOST_ROWS = 64
 _LONGEST_ROW = 256
 
 
+@lru_cache(maxsize=256)
 def intersect_rows(first: Regex, second: Regex) -> RegexChoice | None:
     """Return the expression that both match, if each matches rows of known length.
 
