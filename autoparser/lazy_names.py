@@ -44,16 +44,18 @@ def lazy_imports(module: str) -> tuple[Callable[[str], object], Callable[[], lis
 @cache
 def name_homes(module: str) -> dict[str, str]:
     """Return the home of every name that a module imports under `if TYPE_CHECKING`."""
-    # Whoever asks for the version alone does not need it.
-    import re  # noqa: PLC0415
-
     # As `pkgutil.get_data`, which takes longer to import than this to run: a package may be zipped.
     loader = cast("SourceFileLoader", sys.modules[module].__loader__)
     source = loader.get_data(sys.modules[module].__file__ or "").decode()
-    block = source.partition("\nif TYPE_CHECKING:\n")[2].partition("\nelse:")[0]
-    # A syntax tree of hundreds of names takes ten times as long.
-    imports = re.findall(r"^    from (\S+) import (\([^)]*\)|.*)$", block, re.MULTILINE)
-    return {name: home for home, names in imports for name in re.findall(r"\w+(?=[,)]|$)", names)}
+    block = source.partition("\nif TYPE_CHECKING:")[2].partition("\nelse:")[0]
+    homes: dict[str, str] = {}
+    # A syntax tree of hundreds of names takes ten times as long, compiled patterns twice.
+    for statement in block.split("\n    from ")[1:]:
+        home, _, names = statement.partition(" import ")
+        names = names[1:].partition(")")[0] if names[0] == "(" else names.partition("\n")[0]
+        # Of `Message as Message`, the last word.
+        homes |= {name.split()[-1]: home for name in names.split(",") if name.strip()}
+    return homes
 
 
 def _import_name(module: str, homes: Mapping[str, str], name: str) -> object:

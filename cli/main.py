@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import sys
 import threading
 import warnings
@@ -44,6 +43,7 @@ from autoparser.analysis.core.errors import (
     fault_error,
     fault_keeper,
 )
+from autoparser.lazy_names import lazy_pattern
 
 from .output import (
     escape_unprintable,
@@ -94,7 +94,11 @@ class PlainValueCommand(TyperCommand):
             why, hint = _WITHOUT_JSON.get(str(self.name), ("", "leave out --json"))
             raise AutoparserError(f"autoparser {self.name} has no JSON output{why}", hint=hint)
         if "--format" in known:
-            args = [_FORMAT_OF_RUFF.sub("--format", word) for word in args]
+            named = (word.partition("=") for word in args)
+            args = [
+                "".join(("--format", *value) if name == "--output-format" else (name, *value))
+                for name, *value in named
+            ]
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
@@ -107,9 +111,6 @@ class PlainValueCommand(TyperCommand):
         with formatter.section("Example"):
             formatter.write_text(f"autoparser {EXAMPLES[str(self.name)]}")
         super().format_options(ctx, formatter)
-
-
-_FORMAT_OF_RUFF = re.compile("^--output-format(?==|$)")
 
 
 def _with_plain_values(parameters: Sequence[Any]) -> list[Any]:
@@ -488,7 +489,7 @@ def _usage_line(error: BaseException) -> str:
     return f"{path}: {'; '.join(filter(None, (words, meant)))}; see '{path} --help'"
 
 
-_CHOICES, _QUOTED = "is not one of", re.compile(r"'([^']*)'")
+_CHOICES, _QUOTED = "is not one of", lazy_pattern(r"'([^']*)'")
 """Typer's words before the values of a choice: it exports no class of such an error."""
 
 

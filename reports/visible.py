@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
@@ -56,6 +55,9 @@ def shell_word(name: str) -> str:
     # Escaped first: a name with control characters must not reach a terminal in a command.
     shown = visible(name)
     # A name such as `-x.jinja` would be read as options.
+    # Few reports have a command.
+    import shlex  # noqa: PLC0415
+
     return shlex.quote(f"./{shown}" if shown.startswith("-") and shown != "-" else shown)
 
 

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from autoparser.lazy_names import lazy_pattern
-
 # Visible characters as they are, and escapes for all others.
 #
 # A terminal obeys control characters, direction marks reverse the text beside them, and some
@@ -22,16 +20,15 @@ from autoparser.lazy_names import lazy_pattern
 # DerivedCoreProperties.txt of Unicode 16, and the empty Braille pattern, which is drawn as a space.
 
 
-_INVISIBLE = lazy_pattern(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef]"
-)
+_INVISIBLE = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
+).union(map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0)))
 """Invisible characters for which Python's `str.isprintable` is true."""
 
 
 def is_inert(text: str) -> bool:
     """Return whether every character of the text is visible, and has no effect on a terminal."""
-    return text.isprintable() and (text.isascii() or _INVISIBLE.search(text) is None)
+    return text.isprintable() and (text.isascii() or _INVISIBLE.isdisjoint(text))
 
 
 def escape_text(text: str) -> str:

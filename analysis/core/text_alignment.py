@@ -28,8 +28,7 @@ from msgspec import Struct
 
 from autoparser.lazy_names import lazy_pattern
 
-_UNIT = lazy_pattern(
-    r"""
+_UNIT = r"""
     (?P<marker>
         <[^<>\n]*>                              # a tag, attributes included
       | <(?!\s|[-=~]+(?![-=~\w]))[^<>\n]*$      # a tag that a slot follows, not `f <- {`
@@ -47,16 +46,39 @@ _UNIT = lazy_pattern(
     )
   | \w+
   | ([^\w\s<>\[\](){}"'])\4+
-    """,
-    re.VERBOSE,
-)
+    """
+"""The pattern of a unit, verbose."""
+
+
+class _UnitPattern:
+    """Matches units; the rare forms, 2 ms to compile, from the first text on that may have one."""
+
+    def __init__(self) -> None:
+        self._usual = lazy_pattern(r"(?P<marker><[^<>\n]*>)|\w+")
+        self._plain = lazy_pattern(
+            r"""(?:<[^<>\n]*>|\w+|\s+|[>\])}"']|[\[({](?=["'\s]|\Z)|([:=,.])(?!\1))*+"""
+        )
+        """A text of tags, words, and signs that begin nothing."""
+        self._whole: re.Pattern[str] | None = None
+
+    def within(self, text: str, start: int = 0) -> re.Pattern[str]:
+        """Return the pattern of the units of a text from `start` on."""
+        if self._whole is None:
+            if self._plain.fullmatch(text, start):
+                return self._usual
+            self._whole = re.compile(_UNIT, re.VERBOSE)
+        return self._whole
+
+
+_UNITS = _UnitPattern()
 
 
 def _unit_around(text: str, position: int) -> tuple[int, int] | None:
     """Return the span of the unit of `text` that has `position` strictly inside, or None."""
     if not 0 < position < len(text):
         return None
-    for match in _UNIT.finditer(text, _line_start(text, position)):
+    start = _line_start(text, position)
+    for match in _UNITS.within(text, start).finditer(text, start):
         if match.start() >= position:
             return None
         if position < match.end():
@@ -161,7 +183,8 @@ def replaced_range(text: str, changed: str, word: str) -> tuple[int, int] | None
 
 def _marker_ending(text: str, position: int) -> int | None:
     """Return the start of the marker that ends at `position`, or None."""
-    for match in _UNIT.finditer(text, _line_start(text, position)):
+    start = _line_start(text, position)
+    for match in _UNITS.within(text, start).finditer(text, start):
         if match.end() == position and match["marker"]:
             return match.start()
         if match.start() >= position:
@@ -171,14 +194,14 @@ def _marker_ending(text: str, position: int) -> int | None:
 
 def _marker_beginning(text: str, position: int) -> int | None:
     """Return the end of the marker that begins at `position`, or None."""
-    match = _UNIT.match(text, position)
+    match = _UNITS.within(text, position).match(text, position)
     return match.end() if match and match["marker"] else None
 
 
 def edge_units(text: str) -> list[str]:
     """Cut a text into its units and the texts between them."""
     cuts = [0]
-    for match in _UNIT.finditer(text):
+    for match in _UNITS.within(text).finditer(text):
         cuts += match.span()
     cuts.append(len(text))
     return [text[start:end] for start, end in pairwise(cuts) if end > start]
@@ -186,7 +209,7 @@ def edge_units(text: str) -> list[str]:
 
 def is_unit(text: str) -> bool:
     """Return whether the text is one marker: a word in brackets or between signs."""
-    match = _UNIT.fullmatch(text)
+    match = _UNITS.within(text).fullmatch(text)
     return match is not None and bool(match["marker"]) and len(text) > _SHORTEST_MARKER
 
 

@@ -68,7 +68,8 @@ if TYPE_CHECKING:
     from .format_view import FormatView, MarkerRegistry
 
 
-@dataclass(frozen=True, repr=False)
+# Each subclass has fields of its own, and makes the other methods anew.
+@dataclass(frozen=True, init=False, repr=False, eq=False)
 class LearnedFormat(Shown, ABC):
     """The learned format of a template: an `Analysis` or a `SavedFormat`.
 

@@ -16,8 +16,9 @@ import re
 from collections.abc import Callable, Sequence
 from enum import Enum, StrEnum, auto
 from json.encoder import encode_basestring
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from autoparser.analysis.core.call_notation import ValueNotation
@@ -275,14 +276,14 @@ class ReadOutcome(StrEnum):
 _BAD, _CUT = ReadOutcome.BAD, ReadOutcome.CUT
 _COMPLETE, _REPAIRED = ReadOutcome.COMPLETE, ReadOutcome.REPAIRED
 _ARGUMENTS = SpanKind.ARGUMENTS
-_SPACE = re.compile(r"\s+")
+_SPACE = lazy_pattern(r"\s+")
 _UNKNOWN_SPACE = lazy_pattern(r"[^ \t\r\n]")
 """Whitespace that JSON does not allow."""
-_WORD = re.compile(r"[\w.+\-$]+")
+_WORD = lazy_pattern(r"[\w.+\-$]+")
 _PLAIN, _ESCAPE = r'[^"\\\x00-\x1f]', r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})'
 _ESCAPED = rf"{_PLAIN}*+(?:{_ESCAPE}{_PLAIN}*+)*+"
 _RUNS = {
-    '"': re.compile(rf"(?:{_PLAIN}++|{_ESCAPE})++"),
+    '"': lazy_pattern(rf"(?:{_PLAIN}++|{_ESCAPE})++"),
     "'": lazy_pattern(r"[^'\\\x00-\x1f\"]+"),
 }
 """Text of a string that is JSON's already; with JSON's quotes, its escapes are."""
@@ -342,7 +343,7 @@ class _Next(Enum):
 _KEY, _COLON, _VALUE, _END = _Next.KEY, _Next.COLON, _Next.VALUE, _Next.END
 
 
-class _Parenthesis(NamedTuple):
+class _Parenthesis(Struct):
     """An open parenthesis, and the JSON text in it."""
 
     depth: int
@@ -510,7 +511,8 @@ class _JsonReader:
         self.repaired = self.repaired or gap != self.gap
         self.gap = ""
         if char == ")" and self.held and self.held[-1].depth == len(self.open):
-            _, self.emit, pieces = self.held.pop()
+            outer = self.held.pop()
+            self.emit, pieces = outer.emit, outer.pieces
             # A string in parentheses is no tuple; without a value, it is an empty one.
             self.emit("".join(pieces) or "[]")
             self.repaired = self.repaired or bool(pieces)
@@ -543,8 +545,9 @@ class _JsonReader:
     def _release(self, *, innermost: bool = False) -> None:
         """Emit the text that is held, in all parentheses or one, as the beginning of tuples."""
         while self.held:
-            _, self.emit, pieces = self.held.pop()
-            self.emit("".join(("[", *pieces)))
+            outer = self.held.pop()
+            self.emit = outer.emit
+            self.emit("".join(("[", *outer.pieces)))
             if innermost:
                 return
 

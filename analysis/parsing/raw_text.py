@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum, auto
 from functools import cached_property
 from json.encoder import encode_basestring
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -459,7 +458,7 @@ _LITERAL = lazy_pattern(r"[\"'({\[]")
 """Signs with which a closer may be part of a value."""
 
 
-class _Doubt(NamedTuple):
+class _Doubt(Struct, frozen=True):
     """A place where the value may have ended; offsets in all text that was fed."""
 
     start: int

@@ -19,8 +19,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.call_notation import RowSlot
@@ -376,7 +376,7 @@ class RowReader:
         return [item.first for item in rest if isinstance(item, TemplateLiteral) and item.core]
 
 
-class _Behind(NamedTuple):
+class _Behind(Struct, frozen=True):
     """The texts that may come behind the arguments of a call, as `read_arguments` has them."""
 
     stops: tuple[str, ...]

@@ -40,7 +40,6 @@ from .message_collector import MessageCollector
 from .parsed_message import Status
 from .prose_reader import close_fence, fence_mark, read_prose
 from .raw_text import ArgumentTexts
-from .row_call_reader import RowReader
 from .stop_marks import (
     StopMark,
     behind_calls,
@@ -633,6 +632,9 @@ class SectionReader:
         begun = None if written is None else written.begin(tape)
         if isinstance(call, JsonCall):
             return JsonReader(tape, call, around, collector).read(begun)
+        # Most formats have only calls of the other kind.
+        from .row_call_reader import RowReader  # noqa: PLC0415
+
         return RowReader(tape, call, around, collector).read(begun)
 
     def _judge_call(self, collector: MessageCollector, text: str, *, bare: bool) -> None:

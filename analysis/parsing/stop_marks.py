@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from itertools import chain
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -151,7 +151,7 @@ def _openings(turn: TurnTree) -> Iterator[tuple[TemplateLiteral, TurnPart]]:
                     yield item, TurnPart.CALLS
 
 
-class FoundName(NamedTuple):
+class FoundName(Struct, frozen=True):
     """A tool's name in a header."""
 
     start: int

@@ -25,7 +25,7 @@ from copy import copy
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -53,7 +53,7 @@ class FoundStop(Struct, Generic[Label]):
     """The stop, such as `"<tool_call>"`; empty if the end of all text cuts it."""
 
 
-class NamedStop(NamedTuple, Generic[Label]):
+class NamedStop(Struct, Generic[Label], frozen=True):
     """Stops that differ only in the name of an offered tool, such as `<function=NAME>`."""
 
     space: str
@@ -327,7 +327,7 @@ class StopTable(Generic[Label]):
 
     def while_absent(self, tape: TextTape, at: int, limit: int) -> Callable[[], bool]:
         """Return a check that no stop has come since the offset `at`, nor text up to `limit`."""
-        search, overlap = self._pattern.search if self._pattern else _finds_nothing, self._reach[0]
+        search, overlap = self._pattern.search if self._pattern else _NOTHING.search, self._reach[0]
 
         def still() -> bool:
             nonlocal at
@@ -538,7 +538,7 @@ def _beginnings(texts: Iterable[str], most: int) -> list[str]:
     return patterns
 
 
-_finds_nothing = re.compile("(?!)").search
+_NOTHING = lazy_pattern("(?!)")
 _LOOKED_AT = 4
 """Characters that distinguish most text from the beginning of a stop."""
 _OPEN_FENCE = lazy_pattern(r"`(?:`?|`{2,7}[\w.+-]{0,32}[ \t]*\r?\n?\s{0,16})\Z")
@@ -705,7 +705,7 @@ def ends_nowhere(ahead: TextLookahead) -> Reading[bool | None]:
     return False
 
 
-_SPACE = re.compile(r"\s*")
+_SPACE = lazy_pattern(r"\s*")
 _LONGEST_SPACE = 4096
 
 

@@ -22,8 +22,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from autoparser.analysis.core.text_alignment import MarkerBlock, TemplateLiteral, spaced_spellings
@@ -374,7 +374,7 @@ class CallTrial:
 _MOST_TRIED = 8
 
 
-class _Stopped(NamedTuple):
+class _Stopped(Struct, frozen=True):
     """The stop that ended reasoning, and its length with the whitespace before it."""
 
     mark: StopMark
@@ -472,7 +472,7 @@ class ReasoningReader:
                     texts += [text] if openings.begun(text) == text else []
                 case _:
                     continue
-        found = "|".join(re.escape(text) for text in texts if text.endswith(opened))
+        found = "|".join(re.escape(text) for text in dict.fromkeys(texts) if text.endswith(opened))
         signs = re.escape("".join(self._opener_signs))
         return re.compile(rf"(?:{found or '(?!)'})(?=[^\s{signs}])")
 
