@@ -12,6 +12,7 @@ remains:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
@@ -89,6 +90,7 @@ def turn_after_reasoning(turn: TurnTree) -> tuple[TurnTree, str]:
 _ALL_TEXT = OpaqueTokens()
 _WRITTEN: IdentityCache[WrittenGrammar[LarkGrammar]] = IdentityCache(32)
 """Grammars of the latest requests: the turns of a conversation offer the same tools."""
+_WRITTEN_TAGS: IdentityCache[WrittenGrammar[dict[str, Json]]] = IdentityCache(32)
 
 
 def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
@@ -403,13 +405,22 @@ class Grammar(Shown):
         tags that differ only in them. Raises GrammarError if there are no calls, or for arguments
         that a tag cannot express; TokenizerError.
         """
-        return self._tag(self._marker_tokens(tokenizer)).grammar
+        # Callers may change theirs.
+        return deepcopy(self._tag(self._marker_tokens(tokenizer)).grammar)
 
     def _tag(self, tokens: OpaqueTokens) -> WrittenGrammar[dict[str, Json]]:
+        return self._written_once(
+            ("structural_tag", (*tokens.ids.values(),)), lambda: self._written_tag(tokens)
+        )
+
+    def _written_tag(self, tokens: OpaqueTokens) -> WrittenGrammar[dict[str, Json]]:
         request = self._request("structural_tag")
         elements = TagElements(tokens, exact=request.is_exact)
-        return self._written_once(
-            ("structural_tag", (*tokens.ids.values(),)),
+        choices = (self.parallel, self.required, self.loosen, self.strict, self.eos, self._is_free)
+        asked = repr(self.tools), repr(self.json_schema), repr(self.content_tag)
+        return _WRITTEN_TAGS.of(
+            tuple(chain.from_iterable(map(deciding_parts, self.turns))),
+            (*asked, *tokens.ids.items(), *choices),
             lambda: write_loosened(
                 lambda tools, json_schema: write_structural_tag(
                     self._unended,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from string import Template
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -14,6 +15,7 @@ from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.grammar.acceptance import GrammarDialect
 from autoparser.analysis.grammar.call_writer import GrammarError
 from autoparser.analysis.grammar.request_grammar import Grammar, make_grammar
+from autoparser.analysis.grammar.structural_tag import write_structural_tag
 from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.case_tables import case_tables, load_cases
@@ -21,7 +23,7 @@ from tests.corpus.corpus_templates import corpus_paths
 from tests.corpus.grammar_readers import read_by_xgrammar
 from tests.fixture_analyses import analyzed
 from tests.lanes import sampled
-from tests.offers import BATTERY, STRICT
+from tests.offers import BATTERY, STRICT, tool
 
 from .judge import EOS, byte_tokenizer
 
@@ -156,3 +158,20 @@ def test_text_inside_turns_is_not_a_stop_string() -> None:
     grammar = analyzed("t2-recipient-header").grammar([])
     assert grammar.stop_strings == ("<|return|>", "<|call|>")
     assert "<|end|>" in grammar.preserved_tokens
+
+
+def test_equal_requests_write_a_tag_once_and_share_no_object() -> None:
+    analysis = analysis_of("a1-function-parameter")
+
+    def tag(choice: str) -> dict[str, Json]:
+        offered = [tool("look_around", {"place": {"type": "string"}})]
+        return analysis.grammar(offered, tool_choice=choice).structural_tag()
+
+    written = "autoparser.analysis.grammar.request_grammar.write_structural_tag"
+    with mock.patch(written, wraps=write_structural_tag) as wrote:
+        first = tag("required")
+        first["format"] = None
+        second, free, third = tag("required"), tag("auto"), tag("required")
+    assert wrote.call_count == 2
+    assert second == third != free
+    assert second is not third
