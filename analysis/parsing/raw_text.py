@@ -220,9 +220,10 @@ class ArgumentTexts:
                 lead = lead.lstrip()
                 more, missing = differing_parts(lead, wanted)
                 # A letter behind the opener begins a longer key.
-                longer = lead.startswith(wanted) and _KEY_SIGN.match(more)
-                written = longer or (text.endswith(core) and lead == wanted)
-                if closed and not written and (not more or max(len(more), len(missing)) <= 1):
+                longer = lead.startswith(wanted) and _KEY_SIGN.match(more) is not None
+                exact = lead == wanted and text.endswith(core)
+                near = not more or max(len(more), len(missing)) <= 1
+                if closed and near and not (longer or exact):
                     return True
             elif self.separator.core and self._closer and not core:
                 value, _, behind = text.rpartition(self._closer)
@@ -652,16 +653,15 @@ class RawReader:
     def _marker(self, start: int, cut: int) -> Reading[_Sight]:
         """Return the meaning of a marker without a closer before it."""
         around = self.around
-        stop = yield from TextLookahead(around.tape, start).among(around.stops)
         ahead = TextLookahead(around.tape, start)
         for opening in around.openings:
             core = opening.core
-            # A sign such as `<` may also begin the closer of the call.
-            if len(core) > len(stop or "") and (yield from ahead.text(core)):
+            if core and core not in around.stops and (yield from ahead.text(core)):
                 key = yield from self._next_key(ahead)
-                # Without a key after it, the opening is a word of the text.
                 if key is None:
-                    return _TEXT
+                    # The opening is a word of the text, or a sign that also begins a closer.
+                    ends = yield from around.goes_on(TextLookahead(around.tape, start))
+                    return _END if ends else _TEXT
                 apart = not self.between[-1:].isspace() or cut < start
                 if not apart and key in around.names:
                     # A key that the tool declares opens an entry in a line, too, but not in prose.
