@@ -613,13 +613,14 @@ class EntryReader:
         return (yield from self._value(key, row))
 
     def _skip_repeated(self, opening: TemplateLiteral, end: int) -> None:
-        """Take a repeated opener of a key if a declared key comes after it."""
+        """Take a repeated opener of a key if a declared key comes after it, or any if none is."""
         tape = self.tape
         if not opening.core or tape.text.find(opening.core, tape.at, end) < 0:
             return
         repeats = re.compile(rf"(?:\s*{re.escape(opening.core)})+\s*")
         match = repeats.match(tape.text, tape.at, end)
-        if match is not None and tape.text[match.end() : end].strip() in self.values.schema.names:
+        names, key = self.values.schema.names, match and tape.text[match.end() : end].strip()
+        if match is not None and (key in names if names else key):
             tape.take(match.end() - tape.at, _MARKUP)
             self.values.repaired = True
 
