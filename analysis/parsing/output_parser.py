@@ -127,8 +127,7 @@ class TurnStream(SearchingStream):
                     lane.held_text = text
                     return []
                 lane.held_text = ""
-            search = lane.search
-            decode = search.decode
+            decode = lane.decode
             if decode is not None:
                 if "\\" in text or '"' in text or not text.isprintable():
                     # The rest of an escape may come.
@@ -143,10 +142,10 @@ class TurnStream(SearchingStream):
                         text += lane.held_text
                         lane.held_text = ""
                         return self._feed_in_part(lane, text)
-            elif search.sign in text and search.find(text) is not None:
+            elif lane.sign in text and lane.find(text) is not None:
                 return self._feed_in_part(lane, text)
-            elif text[-1] in search.ends:
-                size = len(text)
+            elif text[-1] in lane.ends:
+                search, size = lane.search, len(text)
                 end = len(text.rstrip(search.blank))
                 if end < size - search.widest:
                     end = size - search.widest

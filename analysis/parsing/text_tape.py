@@ -161,6 +161,9 @@ class TextLane:
         the reader need not see yet, is held.
         """
         self.search, self.kind, self.emit = search, kind, emit
+        # Looked at for each piece.
+        self.find, self.sign, self.ends = search.find, search.sign, search.ends
+        self.decode = search.decode
         self.quote, self.begun = quote, begun
         self.held_text = ""
         """The text that is held back."""
