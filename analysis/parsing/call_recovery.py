@@ -35,7 +35,7 @@ from .argument_reader import read_arguments
 from .call_ends import CallEnd, CallSurroundings, call_closers
 from .json_call_reader import JsonReader, message_call
 from .json_text import ReadOutcome, read_json
-from .message_collector import UNKEPT, MessageCollector
+from .message_collector import TRIAL_CHOICES, MessageCollector
 from .stop_marks import BARS, call_literals, call_markers, call_open, is_telling, mirrored
 from .text_lookahead import ends_nowhere
 from .text_tape import Reading, Result, Span, SpanKind, TextTape
@@ -461,7 +461,7 @@ class CallRecovery:
         if self._json is None:
             return None
         tape = _whole(text[at:], bounded=self.bounded)
-        collector = MessageCollector(None, schemas, UNKEPT)
+        collector = MessageCollector(None, schemas, TRIAL_CHOICES)
         nothing = TemplateLiteral()
         call = replace(self._json, before=nothing, after=nothing)
         # Accept any name here: one such as `functions.ping` is looked up below.

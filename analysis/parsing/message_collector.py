@@ -10,7 +10,7 @@ closed, so that most broken calls turn into content without a delta that a clien
 
 The name and the beginning of the arguments wait for the end of a short call:
 
-    >>> collector = MessageCollector(None, CallSchemas({}), Choices(CallIds(seed=1)))
+    >>> collector = MessageCollector(None, CallSchemas({}), MessageChoices(CallIds(seed=1)))
     >>> collector.open_call("f")
     >>> collector.arguments('{"a": 1}')
     >>> collector.take()
@@ -105,7 +105,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_DRAWN.clear)
 
 
-class Choices(Struct, frozen=True):
+class MessageChoices(Struct, frozen=True):
     """What a caller chose for the messages of a parser."""
 
     make_id: Callable[[str, int], str]
@@ -122,7 +122,7 @@ class Choices(Struct, frozen=True):
     """Whether reasoning is passed on once it has closed, and is content if nothing closes it."""
 
 
-UNKEPT = Choices(lambda _, __: "", whole_calls=True)
+TRIAL_CHOICES = MessageChoices(lambda _, __: "", whole_calls=True)
 """The choices of a reading whose calls only decide what a text is."""
 
 
@@ -218,7 +218,7 @@ class MessageCollector:
     """The reasoning that is not passed on before it closes, or None if it is passed on."""
 
     def __init__(
-        self, tool_names: frozenset[str] | None, schemas: CallSchemas, choices: Choices
+        self, tool_names: frozenset[str] | None, schemas: CallSchemas, choices: MessageChoices
     ) -> None:
         """Make a collector; `tool_names` are the offered tools, or None if any may be called."""
         self.tool_names, self.schemas, self.choices = tool_names, schemas, choices

@@ -24,7 +24,7 @@ from autoparser.analysis.core.turn_parts import TurnPart
 
 from .foreign_calls import foreign_call
 from .marker_tokens import MarkerTokens, ReasoningEnd, SpelledMarkers
-from .message_collector import UNIQUE_IDS, CallIds, Choices, MessageCollector
+from .message_collector import UNIQUE_IDS, CallIds, MessageChoices, MessageCollector
 from .parsed_message import (
     Delta,
     DeltaKind,
@@ -391,8 +391,8 @@ class _Readers(Struct, frozen=True):
     """The reader of a turn, with its calls if it may have any."""
     plain: TurnReader | None
     """The reader for outputs whose calls do not count, so that their text is content, or None."""
-    choices: Choices
-    """The caller's choices for the message, e.g. `Choices(UNIQUE_IDS, forgive="all")`."""
+    choices: MessageChoices
+    """The caller's choices for the message, e.g. `MessageChoices(UNIQUE_IDS, forgive="all")`."""
     tokens: MarkerTokens | None
     """The tokens of the format's markers, or None without a tokenizer."""
     alternative: OutputParser | None
@@ -446,7 +446,7 @@ class OutputParser:
         self._readers = _Readers(
             reader(turn),
             reader(replace(turn, calls=None)) if exact else None,
-            Choices(ids, reasoning, whole_calls, forgive, markup, holds),
+            MessageChoices(ids, reasoning, whole_calls, forgive, markup, holds),
             None if tokenizer is None else MarkerTokens(turn, tokenizer),
             alternative,
         )

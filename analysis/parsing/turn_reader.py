@@ -31,7 +31,7 @@ from autoparser.analysis.core.turn_parts import TurnPart
 
 from .call_ends import OpenParts, section_closers
 from .json_text import Emit
-from .message_collector import UNKEPT, MessageCollector
+from .message_collector import TRIAL_CHOICES, MessageCollector
 from .parsed_message import ParsedCall, Status
 from .prose_reader import JsonContent, read_prose
 from .section_reader import SectionReader
@@ -360,7 +360,7 @@ class CallTrial:
         tape = TextTape()
         tape.feed(text)
         tape.closed, tape.complete = True, complete
-        collector = MessageCollector(self._turn.offered, schemas, UNKEPT)
+        collector = MessageCollector(self._turn.offered, schemas, TRIAL_CHOICES)
         collector.tries = True
         cut = False
         try:

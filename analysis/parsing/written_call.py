@@ -124,7 +124,7 @@ class WrittenCall:
         return cls(row[:at], close, finder, re.compile(opening), around.offered, naming, follows)
 
     def holds(self, tape: TextTape) -> bool:
-        """Hold the text unless the closer, or all that it may be waited for, is there already."""
+        """Return whether the closer may still come, and hold the text until then."""
         core, at, text, follows = self._core, tape.at, tape.text, self._follows
         if tape.closed or len(text) - at >= _HELD:
             return False
