@@ -21,7 +21,7 @@ from autoparser.lazy_names import lazy_pattern
 from .conversation import Json
 from .json_types import JsonType
 from .schema_errors import SchemaError, pointer_below
-from .schema_keywords import BY_NAME, VALUES, Schema, keys_within, may_have_key
+from .schema_keywords import BY_NAME, NOTES, VALUES, Schema, keys_within, may_have_key
 
 if TYPE_CHECKING:
     from referencing import Specification
@@ -190,6 +190,28 @@ def _keyword_with_places(
             for name, inner in value.items()
         }
     return with_places(value, pointer, towards=towards)
+
+
+def without_notes(schema: Json) -> Json:
+    """Return a schema without the keywords that only describe it.
+
+    Members that differ in their descriptions alone are written once then.
+    """
+    if not may_have_key(schema, NOTES):
+        return schema
+    if isinstance(schema, list):
+        return [*map(without_notes, schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        keyword: {name: without_notes(inner) for name, inner in value.items()}
+        if keyword in _WITH_NAMES and isinstance(value, dict)
+        else value
+        if keyword in _WITHOUT_SCHEMAS
+        else without_notes(value)
+        for keyword, value in schema.items()
+        if keyword not in NOTES
+    }
 
 
 def schemas_in(schema: Json) -> Iterator[tuple[Schema, str]]:

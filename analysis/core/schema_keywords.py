@@ -191,12 +191,12 @@ def _has_free_names(schema: Schema) -> bool:
         return names is True
     # The names of JSON objects are strings, so a type that includes strings excludes no name.
     kinds = names.get("type", "string")
-    return names.keys() <= {"type", *_NOTES} and "string" in (
+    return names.keys() <= {"type", *NOTES} and "string" in (
         kinds if isinstance(kinds, list) else [kinds]
     )
 
 
-_NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
+NOTES = frozenset({"title", "description", "default", "examples", "$comment"})
 """Keywords without influence on which values are valid."""
 
 
@@ -232,6 +232,6 @@ _MOST_OPTIONS = 16
 
 def _names_alone(schema: Json) -> list[str] | None:
     """Return the members that a schema requires, or None if it has other constraints."""
-    if not isinstance(schema, dict) or schema.keys() - {"type", "required", *_NOTES}:
+    if not isinstance(schema, dict) or schema.keys() - {"type", "required", *NOTES}:
         return None
     return required_names(schema) if schema.get("type", "object") == "object" else None

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from autoparser.analysis.core.conversation import Json
 from autoparser.analysis.core.error_words import escape_text
-from autoparser.analysis.core.schema_document import ROOT, schemas_in, with_places
+from autoparser.analysis.core.schema_document import ROOT, schemas_in, with_places, without_notes
 from autoparser.analysis.core.schema_errors import SchemaError, UnheldKeywordError
 from autoparser.analysis.core.schema_keywords import copied_json, may_have_key
 from autoparser.analysis.core.schema_loosened import (
@@ -140,7 +140,8 @@ def write_loosened(write: GrammarWriter[Written], request: LooseRequest) -> Writ
     found = {name: seen[text].of(name) for name, text in texts.items() if text in seen}
     # Copy the schemas: the results are cached, and the caller may change its own later.
     tools = {
-        name: schema if name in found else copied_json(schema) for name, schema in tools.items()
+        name: schema if name in found else without_notes(copied_json(schema))
+        for name, schema in tools.items()
     }
     grammar = _without_refused(write, tools, found, in_parts=request.form == "lark")
     for name, schema in tools.items():

@@ -91,6 +91,22 @@ def test_refused_keyword_rewrites_only_its_tool(name: str, recorded: Any) -> Non
     assert len(made) - made.count("refused") == 6
 
 
+@pytest.mark.parametrize("name", ["j1-json-in-tags", "a1-function-parameter", "p1-4-unquoted"])
+def test_descriptions_change_no_grammar(name: str) -> None:
+    texts: dict[str, Json] = {"type": "string"}
+    described: Json = {**texts, "title": "A", "description": "Some text.", "default": "a"}
+    # The members of these names stay.
+    bare, full = (
+        tool("f", {"description": text, "default": {"type": "array", "items": text}}, "default")
+        for text in (texts, described)
+    )
+    format_ = Formats.of(analysis_of(name).format)
+    written, other = (make_grammar(format_, [one]) for one in (bare, full))
+    assert written.lark(ALL_TEXT) == other.lark(ALL_TEXT)
+    assert written.gbnf() == other.gbnf()
+    assert "description" in other.lark(ALL_TEXT)
+
+
 @pytest.mark.parametrize("name", ["a6-key-is-tag", "p1-4-unquoted"])
 def test_similar_tool_names_keep_recursive_rules_apart(name: str) -> None:
     """Such a rule keeps its own name, which no other tool may have."""
