@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class State(Struct, frozen=True):
@@ -50,21 +51,33 @@ def kept_apart(closes: Sequence[str], exclude: Sequence[str]) -> tuple[str, ...]
     r"""Return the texts that free text must not hold where its close is written by itself.
 
     Return None if a text and the beginning of its close may hold one of them together, so that
-    neither can be written without the other: a line break and two of them begin with two.
+    neither can be written without the other: a line break and two of them begin with two. If what
+    they hold is the close's own beginning, as in a section that opens like each of its calls, the
+    text lacks all of that beginning up to the part that they share.
 
     >>> kept_apart(["</a>"], ["</a>", "<b>"])
     ('</a>', '<b>')
     >>> kept_apart(["\n\n"], [])
+    >>> kept_apart(["[a]calls[a]name"], ["[a]calls[a]"])
+    ('[a]calls',)
     """
-    known = tuple(dict.fromkeys((*closes, *exclude)))
-    least = tuple(text for text in known if not any(_holds(text, other) for other in known))
-    for text in known:
+    known = [*dict.fromkeys((*closes, *exclude))]
+    least = _least(known)
+    for text in known:  # which grows
         for close in closes:
             for length in range(1, min(len(text), len(close))):
                 before = text[:-length]
                 if text.endswith(close[:length]) and not any(inner in before for inner in least):
-                    return None
+                    if text == close or not close.startswith(text) or length >= len(before):
+                        return None
+                    known.append(before)
+                    least = _least((*least, before))
     return least
+
+
+def _least(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts that hold no other one."""
+    return tuple(text for text in texts if not any(_holds(text, other) for other in texts))
 
 
 class _Prefixes:
@@ -79,8 +92,7 @@ class _Prefixes:
         self.close: dict[int, int] = {way[-1]: at for at, way in enumerate(ways)}
         """The longest close that a prefix ends with, by its index."""
         # Leave out longer ones: they are redundant, and hide that a close begins inside them.
-        least = [text for text in exclude if not any(_holds(text, other) for other in exclude)]
-        self.kept_out = {self._add(text)[-1] for text in least}
+        self.kept_out = {self._add(text)[-1] for text in _least(exclude)}
         """Prefixes that end with an excluded text."""
         self.whole = frozenset(self.close)
         self.with_excluded: set[int] = set()
@@ -127,12 +139,26 @@ class _Prefixes:
             self.leads[at] = {**self.leads[less], **self.then[at]}
 
     def states(self) -> list[State]:
-        """Return a state for each prefix that can be continued."""
-        waiting = [at for at in self.order if self.then[at] or not at]
-        places = {prefix: place for place, prefix in enumerate(waiting)}
-        return [self._state(at, places) for at in waiting]
+        """Return a state for each prefix that can be continued and that a text leads to.
 
-    def _state(self, at: int, places: Mapping[int, int]) -> State:
+        None leads past a close: up to `>>>`, the prefixes of `>>>name` need no states.
+        """
+        found = {0: self._state(0)}
+        waiting = [0]
+        for at in waiting:
+            for to in found[at].goes.values():
+                if to not in found:
+                    found[to] = self._state(to)
+                    waiting.append(to)
+        order = [at for at in self.order if at in found]
+        places = {prefix: place for place, prefix in enumerate(order)}
+        return [
+            replace(found[at], goes={char: places[to] for char, to in found[at].goes.items()})
+            for at in order
+        ]
+
+    def _state(self, at: int) -> State:
+        """Return the state of a prefix, with the prefixes that it goes to in place of states."""
         goes: dict[str, int] = {}
         closes: dict[str, int] = {}
         refused: set[str] = set()
@@ -145,7 +171,7 @@ class _Prefixes:
             elif not to_close and (begun or to in self.kept_out):
                 refused.add(char)
             elif self.waiting[to]:
-                goes[char] = places[self.waiting[to]]
+                goes[char] = self.waiting[to]
         return State(goes, closes, frozenset(refused), begun, self.text[at])
 
 
