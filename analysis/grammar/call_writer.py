@@ -57,6 +57,9 @@ from .value_writer import ClosedEntries, ValueWriter
 _OBJECT = frozenset({JsonType.OBJECT})
 _NUMBER = PatternNode(r"0|[1-9][0-9]{0,8}")
 _ID_CHARACTERS = "A-Za-z0-9_"
+_WORD_SLICE = f"(?:_?[{_ID_CHARACTERS}])+"
+"""Words in a form that only equal ones repeat: a slice found in other texts as well would leave the
+rest of the slices of these to be checked."""
 END_OF_PROMPT = "the end of the prompt"
 """The place of an error that another prompt avoids."""
 
@@ -372,8 +375,8 @@ def id_pattern(naming: NamingId | None, name: str, following: str) -> PatternNod
     if naming is not None:
         # llguidance would count a bounded word once for each tool, and gives up at some hundreds.
         word = f"[{_ID_CHARACTERS}]+"
-        return PatternNode(
-            naming.pattern(regex_escape(name), regex_escape, word=word, number="[0-9]{1,6}")
-        )
+        regex = naming.pattern(regex_escape(name), regex_escape, word=word, number="[0-9]{1,6}")
+        # If any word may precede the name, most tokens may be written: in a slice of their own.
+        return PatternNode(regex, begun=() if naming.row else ((_WORD_SLICE, _WORD_SLICE),))
     more = "".join(char for char in ".:-" if not following.startswith(char))
     return PatternNode(f"[{_ID_CHARACTERS}{more}]{{1,64}}")

@@ -60,8 +60,9 @@ from .grammar_rules import (
     SequenceNode,
     begins_as_escape,
     inner_nodes,
+    items_of,
 )
-from .regex_nodes import Regex, regex_alphabet, without_texts
+from .regex_nodes import Regex, RegexSequence, regex_alphabet, without_texts
 from .string_shape import StringShape, whole_pattern
 
 _LONGEST = 1000
@@ -211,12 +212,11 @@ class GbnfWriter:
             text = self.shaped(node.shape, ended)
             # A separate rule with the quotes, since an escape may begin like the closing quote.
             return self.table.add("quoted", text) if node.close else text
-        whole = whole_pattern(f"^(?:{node.regex})$")
         if not node.but_not:
-            return self.table.add("json", self.table.bare(whole, ended))
+            return self.table.add("json", self.table.bare(_whole(node), ended))
         if node not in self._names_kept_apart:
             # A separate rule, since an object needs it at each place where a name may be made up.
-            rest = without_texts(whole, node.but_not)
+            rest = without_texts(_whole(node), node.but_not)
             written = self.table.never if rest is None else self.table.bare(rest)
             self._names_kept_apart[node] = self.table.add("other-name", written)
         return self._names_kept_apart[node]
@@ -462,8 +462,22 @@ def _arguments_in(node: Node) -> Iterator[FreeProse]:
         yield from _arguments_in(inner)
 
 
+def plain_regex(node: Node) -> Regex | None:
+    """Return the expression of a pattern, or None for another node or one with more conditions."""
+    if not isinstance(node, PatternNode) or node.shape is not None or node.but_not or node.close:
+        return None
+    return _whole(node)
+
+
+def _whole(node: PatternNode) -> Regex:
+    regex = whole_pattern(f"^(?:{node.regex})$")
+    while isinstance(regex, RegexSequence) and len(regex.parts) == 1:
+        (regex,) = regex.parts
+    return regex
+
+
 def _first(node: Node) -> Node:
-    return node.items[0] if isinstance(node, SequenceNode) and node.items else node
+    return items_of(node)[0]
 
 
 def _beginnings(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -282,6 +282,11 @@ def begins_as_escape(node: Node, pattern: PatternNode) -> bool:
     return any(escape[:1] in begins for escape in pattern.escapes)
 
 
+def items_of(node: Node) -> tuple[Node, ...]:
+    """Return the nodes of a sequence, or the node alone."""
+    return node.items if isinstance(node, SequenceNode) and node.items else (node,)
+
+
 def inner_nodes(node: Node) -> Sequence[Node]:
     """Return the nodes right inside a node."""
     match node:

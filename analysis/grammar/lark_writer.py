@@ -65,6 +65,7 @@ from .grammar_rules import (
     SequenceNode,
     begins_as_escape,
     inner_nodes,
+    items_of,
     sequence_node,
     text_mark,
 )
@@ -471,10 +472,7 @@ class _LarkWriter:
         Until a literal `{` is known not to be the beginning of `{}`, llguidance does not look at
         what follows it, so a mask would find no slice of that.
         """
-        rows = [
-            option.items if isinstance(option, SequenceNode) and option.items else (option,)
-            for option in options
-        ]
+        rows = [*map(items_of, options)]
         begins = {row[0].text for row in rows if len(row) > 1 and isinstance(row[0], LiteralNode)}
         for option, (first, *rest) in zip(options, rows, strict=True):
             text = first.text if isinstance(first, LiteralNode) else ""
@@ -582,10 +580,7 @@ class _LarkWriter:
         if self._first_token(exit_.close)[1] is not None:
             return None
         kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
-        signs = text_signs([(exit_.close,)], kept_out)
-        # The terminal has to end with its first close, like a lazy rule.
-        over = any(text and text in exit_.close for text in kept_out)
-        if not signs or not over or _overlaps(exit_.close):
+        if not text_signs([(exit_.close,)], kept_out) or not _ends_at_first(prose, exit_.close):
             return None
         self.text(exit_.close)
         whole = self.terminal(
@@ -634,7 +629,12 @@ class _LarkWriter:
             )
 
         return [
-            is_plain and (exit_.prose is not None or may_hold(exit_.close))
+            is_plain
+            and (
+                may_hold(exit_.close)
+                if exit_.prose is None
+                else not _ends_at_first(exit_.prose, exit_.close)
+            )
             for exit_, is_plain in zip(exits, plain, strict=True)
         ]
 
@@ -830,8 +830,8 @@ class _LarkWriter:
             body = self.terminal("TEXT", text)
             return self.rule("text", f"{body} {lark_string(exit_.close)}", "[lazy]"), rest
         if token is None:
-            text = _behind(text, f"(?:{regex_escape(prose.space)})?" if prose.space else "")
-            return self.terminal("TEXT", text), rest
+            space = f"(?:{regex_escape(prose.space)})?" if prose.space else ""
+            return self.terminal("TEXT", _behind(text, space + regex_escape(exit_.close))), rest
         return self.terminal("TEXT", _behind(text, regex_escape(before))), rest
 
     def _decoy(
@@ -996,6 +996,15 @@ def _counted_anew(shape: StringShape, signs: str) -> Iterator[UnheldKeywordError
     why = f"characters are counted anew from {words} on, or each mask would take milliseconds"
     for keyword in (*["minLength"] * (shape.least > 1), "maxLength"):
         yield unwritable_keyword(keyword, shape.pointer, why, how="in full as a grammar")
+
+
+def _ends_at_first(prose: FreeProse, close: str) -> bool:
+    """Return whether a terminal of a text and its close ends with its first close.
+
+    A lazy rule does so in any case, but llguidance finds no slice while one may go on.
+    """
+    kept_out = (*prose.exclude, *prose.forgiven) if prose.exclude else ()
+    return any(text and text in close for text in kept_out) and not _overlaps(close)
 
 
 def _overlaps(text: str) -> bool:

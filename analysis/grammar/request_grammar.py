@@ -588,6 +588,8 @@ _SAMPLE: Json = {
         "texts": {"type": "array", "items": _TEXT},
         "object": {"type": "object", "properties": {"text": _TEXT}},
     },
+    # Where names are tags, others are allowed only if a schema states it.
+    "additionalProperties": True,
 }
 
 

@@ -253,6 +253,9 @@ _PYTHON = {
 }
 _KEY_MARKS = "<>{}[]()\"'`=:,;|&\\"
 """Characters that a notation writes around keys: one of them in a key may be taken for its end."""
+_RARE_IN_KEYS = "!#$%*+/?@^~"
+"""Signs that made-up keys rarely have. If stretches of free text end at one, neither their slices
+nor those of keys with that sign contain the others, and llguidance looks at all tokens of one."""
 
 
 def string_ways(
@@ -406,16 +409,17 @@ def key_path(text: StringText, declared: Sequence[str], ends: str) -> Path:
     """
     # The texts around a key, by a sample.
     opening, _, close = text.write("K").partition("K")
-    letter = (
-        f"[^\\s\\x00-\\x20\\x7f-\\xa0{regex_escape(''.join(sorted({*_KEY_MARKS, *ends.strip()})))}]"
+    marks = {*_KEY_MARKS, *ends.strip()}
+    letter, common = (
+        f"[^\\s\\x00-\\x20\\x7f-\\xa0{regex_escape(''.join(sorted(barred)))}]"
+        for barred in (marks, {*marks, *_RARE_IN_KEYS})
     )
     if " " in ends:
         # Another letter that may precede one changes nothing but the slice, which JSON lacks.
-        repeated = f"(?:\\x{{10ffff}}?{letter})+"
+        repeated = f"(?:\\x{{10ffff}}?{common})+"
         names = PatternNode(f"{letter}+", tuple(declared), begun=((repeated, repeated),))
     else:
-        begun = _words(letter)
-        names = PatternNode(begun[0][0], tuple(declared), begun=begun)
+        names = PatternNode(f"(?:{letter} ?)*{letter}", tuple(declared), begun=_words(common))
     return join_path(opening, names, close)
 
 

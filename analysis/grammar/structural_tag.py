@@ -33,9 +33,10 @@ from autoparser.analysis.sources.token_bytes import OpaqueTokens
 
 from .call_triggers import GrammarTrigger
 from .call_writer import CallWriter, HeaderTail
-from .gbnf_rules import gbnf_literal
-from .gbnf_writer import ARGUMENT, NO_TOKENS, GbnfWriter, SchemaTable
-from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, references_in
+from .gbnf_rules import gbnf_literal, join_alternatives
+from .gbnf_writer import ARGUMENT, NO_TOKENS, GbnfWriter, SchemaTable, gbnf_row, plain_regex
+from .grammar_rules import FreeProse, GrammarRules, JsonValue, Node, items_of, references_in
+from .regex_nodes import Regex, RegexRepeat, RegexSequence
 from .rule_paths import leading_text, without_prefix
 from .rule_table import RuleTable
 from .schema_survey import unwritable_keyword
@@ -200,6 +201,24 @@ class _TagWriter(GbnfWriter):
             )
         return super().text_states(prose, thens, ends, taken_chars)
 
+    def _choice(self, options: Sequence[Node]) -> str:
+        """Write alternatives; words that all of their patterns begin with are written once.
+
+        If any word may precede the name in an id, each tool would have states of its own for it.
+        """
+        rows = [items_of(option) for option in options]
+        regexes = [plain_regex(first) for first, *_ in rows]
+        parts = [regex.parts for regex in regexes if isinstance(regex, RegexSequence)]
+        leads = {part[0] if _is_words(part) else None for part in parts}
+        lead = leads.pop() if len(leads) == 1 else None
+        if lead is None or len(parts) < len(rows):
+            return super()._choice(options)
+        ways = [
+            gbnf_row(self.table.bare(RegexSequence(tuple(rest))), self._row(behind))
+            for (_, *rest), (_, *behind) in zip(parts, rows, strict=True)
+        ]
+        return gbnf_row(self.table.add("id", self.table.bare(lead)), join_alternatives(ways))
+
     def is_common(self, prose: FreeProse) -> bool:
         del prose
         return True
@@ -222,6 +241,12 @@ class _TagWriter(GbnfWriter):
         # Places list them in another order, and share a rule.
         kept_out = ", ".join(map(gbnf_literal, sorted(texts)))
         return f"TagDispatch(loop_after_dispatch=false, excludes=({kept_out}))"
+
+
+def _is_words(parts: Sequence[Regex]) -> bool:
+    """Return whether the first of some parts repeats more than a sign, such as that of a number."""
+    first = parts[0] if parts else None
+    return isinstance(first, RegexRepeat) and isinstance(first.item, RegexSequence)
 
 
 def write_ebnf(rules: GrammarRules, *, exact: bool) -> str:

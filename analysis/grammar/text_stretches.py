@@ -431,7 +431,8 @@ def vocabulary_slices(
     if not signs and not patterns:
         return ()
     # If two slices overlap and one of them is allowed, llguidance checks all tokens of the other,
-    # so each of these slices contains the one before it; slices for names apply to names only.
+    # so each of these slices contains the one before it; slices for names and for the beginnings of
+    # edged texts apply to these only.
     every: list[str] = [""]
     # A letter is a sign only after some of a marker. The other texts find no slice of their own if
     # their signs are joined to it, and most tokens hold it.
@@ -447,10 +448,10 @@ def vocabulary_slices(
     # The first mask of an edged text finds most tokens in a slice of its own. A second one, of all
     # text without whitespace, would hold quotes, which JSON's do not: as the two overlap, each mask
     # at the beginning of a JSON string would take milliseconds.
-    edge = [f"{_FILLED}{{1,10}}"] if edged else []
+    edge = [f"{_FILLED}+"] if edged else []
     if edged and signs:
         # Of an edged text with exclusions. With the signs, it would lie in the slices of JSON, too.
-        edge.append(f"{_FILLED_TEXT[:-1]}{_codes(every[-1])}]{{1,10}}")
+        edge.append(f"{_FILLED_TEXT[:-1]}{_codes(every[-1])}]+")
     return (*edge, *dict.fromkeys((*json_slices(), *patterns)), *stretches, "(?s:.)+")
 
 
@@ -469,7 +470,8 @@ def open_texts(signs: str, texts: Sequence[str], most: float, first: str = "") -
         head = f"{first[:-1]}{any_[2:]}"
         yield from (f"{head}+{either}*{any_}*", f"{head}{either}*{any_}*")
     elif most == inf:
-        yield f"{either}+{any_}*"
+        # Ending with any character: behind one that may begin a sign, it finds none in `*`.
+        yield f"{either}*{any_}+"
     else:
         # Of a counted repetition llguidance finds none either behind such a character.
         yield f"{any_}{{1,{most:.0f}}}"

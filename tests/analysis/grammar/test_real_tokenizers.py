@@ -15,9 +15,11 @@ import pytest
 from llguidance import LLMatcher, LLTokenizer
 
 from autoparser import ChatTemplate, Json, Message, OpaqueTokens, ToolCall, TurnFormat, analyze
+from autoparser.analysis.core.call_notation import NamingId
 from autoparser.analysis.core.string_notation import StringText
 from autoparser.analysis.decoding.constraints import Constraint
 from autoparser.analysis.decoding.grammar_backend import GrammarBackend
+from autoparser.analysis.grammar.call_writer import id_pattern
 from autoparser.analysis.grammar.grammar_rules import GrammarRules, PatternNode
 from autoparser.analysis.grammar.lark_writer import write_lark
 from autoparser.analysis.grammar.member_rows import as_node
@@ -134,6 +136,31 @@ def test_first_mask_of_a_json_string_walks_few_tokens(ends: str, edged: bool) ->
     assert matcher.consume_tokens(tokenizer.encode('["'))
     matcher.compute_logit_bias()
     assert done_by(matcher, tokenizer.encode("<|im_end|>"))["trie_nodes_walked"] < 10_000
+
+
+WORDS = [slice_ for _, slice_ in id_pattern(NamingId(), "f", "").begun]
+WALKED = {
+    "the first letter of a stripped text": ("", r"/[^\s\x1c-\x1f]+(?s:.*)/", 10_000),
+    "a text between signs that names may hold": ("a", r"/[^\x{2f}\x{3e}\x{7e}]+/", 10_000),
+}
+
+
+@pytest.mark.parametrize("place", WALKED)
+@pytest.mark.parametrize("ends", [">", " >"])
+def test_mask_of_free_text_walks_few_tokens(ends: str, place: str) -> None:
+    begun, text, most = WALKED[place]
+    (name,) = key_path(StringText(), (), ends)
+    assert isinstance(name, PatternNode)
+    names = [slice_ for _, slice_ in name.begun]
+    slices = vocabulary_slices([">", "/>~"], edged=True, patterns=[*names, *WORDS])
+    matcher = LLMatcher(
+        qwen().ll_with(slices),
+        LLMatcher.grammar_from_lark(f'start: TEXT "~"\nTEXT: {text}\n'),
+        log_level=0,
+    )
+    assert not begun or matcher.consume_tokens(qwen().encode(begun))
+    matcher.compute_logit_bias()
+    assert done_by(matcher, [qwen().ll.eos_token])["trie_nodes_walked"] < most
 
 
 @pytest.mark.parametrize("ends", [">", " >"])

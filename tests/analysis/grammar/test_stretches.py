@@ -12,10 +12,11 @@ import pytest
 from llguidance import LLMatcher
 from msgspec import structs
 
+from autoparser.analysis.core.call_notation import NamingId
 from autoparser.analysis.core.format_choice import Formats
 from autoparser.analysis.core.string_notation import StringEscape, StringText
 from autoparser.analysis.core.turn_parts import EdgeStrip
-from autoparser.analysis.grammar.call_writer import GrammarError
+from autoparser.analysis.grammar.call_writer import GrammarError, id_pattern
 from autoparser.analysis.grammar.gbnf_writer import SchemaTable, write_gbnf
 from autoparser.analysis.grammar.grammar_rules import (
     NOTHING,
@@ -39,7 +40,7 @@ from autoparser.analysis.sources.tokenizer_loading import tokenizer_of
 from tests.analysis.parsing.loop import analysis_of
 from tests.case_tables import load_cases
 from tests.lanes import sampled
-from tests.offers import STRICT
+from tests.offers import STRICT, tool
 
 from .judge import Judge, byte_tokenizer, done_by, guidance, ids
 
@@ -379,6 +380,47 @@ def test_mask_after_a_bracket_uses_the_slice_of_names() -> None:
         rules = GrammarRules(root, {"next": LiteralNode("end")})
         assert slices_behind(rules, ["{", "{a"], ">") == [1, 1]
         assert all(accepts(matcher_of(rules), text) for text in ("{},end", "[],end", "{a b},end"))
+
+
+def test_masks_of_an_unquoted_text_use_slices_beside_a_list() -> None:
+    prose = FreeProse(("<e>", ")", ","), may_be_empty=True)
+    exits_ = tuple(ProseExit(prose, close, LiteralNode("x")) for close in (", ", ")"))
+    opened = SequenceNode((LiteralNode("["), RuleReference("item"), LiteralNode("], x")))
+    rules = GrammarRules(
+        FreeTextNode((*exits_, ProseExit(None, "", opened))), {"item": LiteralNode("1, 2")}
+    )
+    # A text that ends before its closes needs no lazy rule, in which there are no slices.
+    assert "[lazy]" not in write_lark(rules, ALL_TEXT).text
+    assert all(slices_behind(rules, ["", "x", "-", "- ", "x<", "<i>", "<e"]))
+    whole = matcher_of(rules)
+    taken = {"a-b, x": True, ")x": True, "<e, x": True, "<e>)x": False, "a, b)x": False}
+    for text, is_taken in taken.items():
+        assert accepts(whole, text) is is_taken, text
+
+
+def test_masks_of_an_id_with_a_name_use_slices_whatever_precedes_the_name() -> None:
+    patterns = [id_pattern(NamingId(), name, "<a>") for name in ("look_up", "save", "save_all")]
+    rules = GrammarRules(
+        choice_node(*(SequenceNode((pattern, LiteralNode("<a>"))) for pattern in patterns)), {}
+    )
+    assert all(slices_behind(rules, ["", "save", "functions", "a_b"], ">"))
+    whole = matcher_of(rules)
+    for text in ("save", "save_all:0", "functions.save:12", "a_b:look_up/3"):
+        assert accepts(whole, f"{text}<a>")
+    for text in ("", "functions", "functions.", "saved", "save_", "_save:x"):
+        assert not accepts(whole, f"{text}<a>")
+
+
+@pytest.mark.parametrize("name", ["a6-key-is-tag", "a1-function-parameter", "p1-2-python-list"])
+def test_slices_do_not_depend_on_tools(name: str) -> None:
+    closed, opened = (
+        tool("save", {"text": {"type": "string"}}, "text", **more)
+        for more in ({"closed": True}, {})
+    )
+    opened["function"]["parameters"]["additionalProperties"] = True
+    found = [analysis_of(name).grammar([one]).slices(ALL_TEXT) for one in (closed, opened)]
+    assert found[0] == found[1]
+    assert [slice_ for slice_ in found[0] if "?" in slice_]
 
 
 PYTHON = StringText(escape=StringEscape.PYTHON)
