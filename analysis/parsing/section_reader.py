@@ -575,11 +575,13 @@ class SectionReader:
         surplus = section.single and bool(collector.closed_calls)
         collector.muted = surplus
         around = self._listed if opened and section.close.core else self._around
-        written, ended = self._written, _CLOSED
-        if written is not None and written.enclosed and (bare or not (first or opened)):
-            written = None
-        # One wait for the closer in place of one for each token.
-        while written is not None and written.holds(tape):
+        reader, ended = self._written, _CLOSED
+        listed = not bare and (first or opened)
+        written = reader if reader is not None and (listed or not reader.enclosed) else None
+        # One wait for the closer in place of one for each token; it may end before the closer.
+        if written is not None and written.holds(tape):
+            yield
+        if written is not None and written.holds_next(tape):
             yield
         if written is None or not written.take(tape, collector):
             ended = yield from self._read_stepwise(tape, collector, around, written)

@@ -125,15 +125,18 @@ class WrittenCall:
 
     def holds(self, tape: TextTape) -> bool:
         """Return whether the closer may still come, and hold the text until then."""
-        core, at, text, follows = self._core, tape.at, tape.text, self._follows
-        if tape.closed or len(text) - at >= _HELD:
+        core, at, text = self._core, tape.at, tape.text
+        if tape.closed or len(text) - at >= _HELD or text.find(core, at) >= 0:
             return False
-        if text.find(core, at) < 0:
-            tape.hold_for(core, _HELD)
-        elif follows is not None and follows.begun.fullmatch(text, at):
-            tape.waits_within(follows.begun)
-        else:
+        tape.hold_for(core, _HELD)
+        return True
+
+    def holds_next(self, tape: TextTape) -> bool:
+        """Return whether what follows the closer may still come, and hold the text until then."""
+        follows = self._follows
+        if follows is None or tape.closed or not follows.begun.fullmatch(tape.text, tape.at):
             return False
+        tape.waits_within(follows.begun)
         return True
 
     def hold(self, opening: str) -> TextHold | None:
