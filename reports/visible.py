@@ -52,12 +52,12 @@ def visible(text: str) -> str:
 
 def shell_word(name: str) -> str:
     """Return a file's name as a shell takes it, e.g. `'my file.jinja'`, with nothing invisible."""
-    # Escaped first: a name with control characters must not reach a terminal in a command.
-    shown = visible(name)
-    # A name such as `-x.jinja` would be read as options.
     # Few reports have a command.
     import shlex  # noqa: PLC0415
 
+    # Escaped first: a name with control characters must not reach a terminal in a command.
+    shown = visible(name)
+    # A name such as `-x.jinja` would be read as options.
     return shlex.quote(f"./{shown}" if shown.startswith("-") and shown != "-" else shown)
 
 

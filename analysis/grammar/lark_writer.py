@@ -133,7 +133,7 @@ def _is_symbol(text: str) -> bool:
 
 
 _TABLES = ("lines", "terminals", "values", "rule_texts", "signs", "pattern_slices", "rules")
-"""What a writer has of the parts that it is made of."""
+"""The tables of a writer that it merges with those of its parts."""
 _EDGES: Mapping[EdgeStrip, str] = {
     EdgeStrip.NOTHING: "",
     # After one line break is stripped, the text may still end with another.

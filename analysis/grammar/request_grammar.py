@@ -11,7 +11,7 @@ remains:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -91,6 +91,7 @@ _ALL_TEXT = OpaqueTokens()
 _WRITTEN: IdentityCache[WrittenGrammar[LarkGrammar]] = IdentityCache(32)
 """Grammars of the latest requests: the turns of a conversation offer the same tools."""
 _WRITTEN_TAGS: IdentityCache[WrittenGrammar[dict[str, Json]]] = IdentityCache(32)
+"""Structural tags of these requests."""
 
 
 def _opaque_of(tokenizer: Tokenizer | OpaqueTokens | object) -> OpaqueTokens:
@@ -237,11 +238,9 @@ class Grammar(Shown):
 
     def _written_lark(self, opaque: OpaqueTokens) -> WrittenGrammar[LarkGrammar]:
         request = self._request("lark", opaque)
-        choices = (self.parallel, self.lazy, self.loosen, self.strict, self.eos, self._is_free)
         return _WRITTEN.of(
-            (*chain.from_iterable(map(deciding_parts, self.turns)), opaque),
-            # By their text: callers pass equal schemas as new objects for each request.
-            (repr(self.tools), repr(self.json_schema), *choices),
+            (*self._deciding_parts, opaque),
+            (*self._asked, self.lazy),
             lambda: write_loosened(
                 lambda tools, content: write_lark(
                     self._rules(tools, content, opaque, apart=True), opaque, exact=request.is_exact
@@ -249,6 +248,18 @@ class Grammar(Shown):
                 request,
             ),
         )
+
+    @property
+    def _deciding_parts(self) -> tuple[object, ...]:
+        """The parts of the turns that decide about a grammar, as owners of a cached one."""
+        return tuple(chain.from_iterable(map(deciding_parts, self.turns)))
+
+    @property
+    def _asked(self) -> tuple[Hashable, ...]:
+        """The choices of a request that every form depends on, as the key of a cached grammar."""
+        # By their text: callers pass equal schemas as new objects for each request.
+        schemas = repr(self.tools), repr(self.json_schema)
+        return (*schemas, self.parallel, self.loosen, self.strict, self.eos, self._is_free)
 
     def _request(self, form: GrammarForm, *owners: object) -> LooseRequest:
         """Return the schemas to write, and which of them may be written in part."""
@@ -416,11 +427,9 @@ class Grammar(Shown):
     def _written_tag(self, tokens: OpaqueTokens) -> WrittenGrammar[dict[str, Json]]:
         request = self._request("structural_tag")
         elements = TagElements(tokens, exact=request.is_exact)
-        choices = (self.parallel, self.required, self.loosen, self.strict, self.eos, self._is_free)
-        asked = repr(self.tools), repr(self.json_schema), repr(self.content_tag)
         return _WRITTEN_TAGS.of(
-            tuple(chain.from_iterable(map(deciding_parts, self.turns))),
-            (*asked, *tokens.ids.items(), *choices),
+            self._deciding_parts,
+            (*self._asked, self.required, repr(self.content_tag), *tokens.ids.items()),
             lambda: write_loosened(
                 lambda tools, json_schema: write_structural_tag(
                     self._unended,

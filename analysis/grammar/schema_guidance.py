@@ -184,7 +184,7 @@ def _guidance_schema(source_text: str) -> GuidanceSchema:
 
 
 def _stays(schema: Schema) -> bool:
-    """Return whether a schema is one for llguidance as it is, with all that is in it."""
+    """Return whether llguidance can take a schema unchanged, inner schemas included."""
     words = plain_words(schema)
     return words is not None and words.isdisjoint(_STAYS_NOT)
 

@@ -254,8 +254,9 @@ _PYTHON = {
 _KEY_MARKS = "<>{}[]()\"'`=:,;|&\\"
 """Characters that a notation writes around keys: one of them in a key may be taken for its end."""
 _RARE_IN_KEYS = "!#$%*+/?@^~"
-"""Signs that made-up keys rarely have. If stretches of free text end at one, neither their slices
-nor those of keys with that sign contain the others, and llguidance looks at all tokens of one."""
+"""Signs that are rare in made-up keys. Free text may end its stretches at one of them; slices of
+keys with that sign would then overlap with slices of the text, without containing them, and
+llguidance would check every token of one of the two."""
 
 
 def string_ways(

@@ -244,7 +244,7 @@ class _TagWriter(GbnfWriter):
 
 
 def _is_words(parts: Sequence[Regex]) -> bool:
-    """Return whether the first of some parts repeats more than a sign, such as that of a number."""
+    """Return whether the first part repeats a sequence, unlike the sign or digits of a number."""
     first = parts[0] if parts else None
     return isinstance(first, RegexRepeat) and isinstance(first.item, RegexSequence)
 

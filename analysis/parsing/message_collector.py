@@ -106,7 +106,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class MessageChoices(Struct, frozen=True):
-    """What a caller chose for the messages of a parser."""
+    """Choices of a caller for the messages of a parser."""
 
     make_id: Callable[[str, int], str]
     """Makes an id where none is written, from the call's name and its index, e.g. `UNIQUE_IDS`."""
@@ -117,13 +117,13 @@ class MessageChoices(Struct, frozen=True):
     forgive: Forgiven = "repairs"
     """Which departures from the format are allowed, e.g. "repairs"."""
     markup: MarkupIn = "keep"
-    """What becomes of markup in content, e.g. "keep"."""
+    """How markup in content is handled, e.g. "keep"."""
     holds_reasoning: bool = False
     """Whether reasoning is passed on once it has closed, and is content if nothing closes it."""
 
 
 TRIAL_CHOICES = MessageChoices(lambda _, __: "", whole_calls=True)
-"""The choices of a reading whose calls only decide what a text is."""
+"""Choices for a trial reading, which only finds out whether a text is a call."""
 
 
 class _Prose(Struct):

@@ -252,7 +252,7 @@ class SectionReader:
         """The text up to the name of the next call, and the wait for that call's closer."""
 
     def _prepare(self) -> None:
-        """Make what only outputs with calls need."""
+        """Prepare the reader of written calls, which an output without calls never needs."""
         # A cached property would slow all other attributes.
         self._prepared = True
         written = self._written = WrittenCall.of(self.section, self._around)

@@ -133,7 +133,7 @@ class LaneSearch(Struct, frozen=True):
     ends: str = ""
     r"""Characters that may matter only at the end of a text, e.g. "\n"."""
     blank: str = ""
-    r"""Those of them of which several may matter, e.g. "\n"."""
+    r"""The characters of `ends` that may matter when repeated, e.g. "\n"."""
     widest: int = 0
     """The number of `blank` characters that may matter, e.g. 2."""
     decode: Callable[[str], object] | None = None

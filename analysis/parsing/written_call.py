@@ -132,7 +132,7 @@ class WrittenCall:
         return True
 
     def holds_next(self, tape: TextTape) -> bool:
-        """Return whether what follows the closer may still come, and hold the text until then."""
+        """Return whether the text after the closer is incomplete, and wait until it is complete."""
         follows = self._follows
         if follows is None or tape.closed or not follows.begun.fullmatch(tape.text, tape.at):
             return False

@@ -21,6 +21,7 @@ from .words import (
     line_place,
     message_words,
     notes,
+    problem_place,
     problem_words,
     summary_words,
     template_title,
@@ -48,8 +49,7 @@ def _finding_commands(run: LintRun) -> Iterator[str]:
         yield from _unused_ignore_notices(template)
     for problem in run.problems:
         words = problem_words(problem)
-        place = FilePlace(problem.path, problem.line) if problem.line else None
-        yield _command("error", problem.path, place, "autoparser lint", words)
+        yield _command("error", problem.path, problem_place(problem), "autoparser lint", words)
     # With this prefix, no text at the beginning of a line can be read as a workflow command.
     for words in (*notes(run), summary_words(run)):
         yield f"autoparser lint: {words}"

@@ -26,7 +26,7 @@ from autoparser.reports.places import FilePlace
 from autoparser.reports.visible import visible
 
 from .page import page_file, page_markdown
-from .words import line_place, message_words, problem_words
+from .words import line_place, message_words, problem_place, problem_words
 
 SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -138,9 +138,7 @@ def _notification(problem: InputProblem) -> Mapping[str, object]:
     return {
         "level": "error",
         "message": {"text": _escape_placeholders(problem_words(problem))},
-        "locations": [
-            _location(problem.path, FilePlace(problem.path, problem.line) if problem.line else None)
-        ],
+        "locations": [_location(problem.path, problem_place(problem))],
     }
 
 

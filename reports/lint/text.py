@@ -49,6 +49,7 @@ from .words import (
     line_place,
     message_words,
     notes,
+    problem_place,
     problem_words,
     summary_words,
     template_title,
@@ -223,10 +224,9 @@ class _Writer:
     def problems(self, problems: tuple[InputProblem, ...]) -> Iterator[Block]:
         yield from prose(Text("Problems", style="bold underline"), indent=0)
         for problem in problems:
-            place = Text(visible(problem.path), style="bold")
-            if problem.line is not None:
-                place = place_text(FilePlace(problem.path, problem.line))
-            words = sentence(place, f": {problem_words(problem)}")
+            place, path = problem_place(problem), Text(visible(problem.path), style="bold")
+            shown = path if place is None else place_text(place)
+            words = sentence(shown, f": {problem_words(problem)}")
             yield from prose(words, hang=2)
 
 

@@ -31,6 +31,11 @@ def line_place(
     return None if in_file is None else place_in_line(template.path, in_file, template.text, column)
 
 
+def problem_place(problem: InputProblem) -> FilePlace | None:
+    """Return the place of a problem in its file, or None without a line."""
+    return None if problem.line is None else FilePlace(problem.path, problem.line)
+
+
 def message_words(template: InspectedTemplate, finding: LintFinding) -> str:
     """Return a finding's message, with the template's line if it is not a line of the file."""
     line = "" if template.in_lines or finding.line is None else f" (template line {finding.line})"
